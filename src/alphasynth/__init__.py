@@ -1,0 +1,49 @@
+"""alphasynth: synthetic tables from confidential microdata under a privacy budget."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Loaded when first asked for: importing the package stays light.
+_HOME = {
+    "CalibrationError": "errors",
+    "DiagnosticsError": "errors",
+    "InputError": "errors",
+    "SamplerWarning": "errors",
+    "Records": "records",
+    "HalfCauchyPrior": "priors",
+    "LkjPrior": "priors",
+    "NormalPrior": "priors",
+    "ScaleMixturePrior": "priors",
+    "OwnModel": "own_model",
+    "Laplace": "laplace",
+    "Nuts": "nuts",
+    "Grid": "grid",
+    "Automatic": "automatic",
+    "CW": "weights",
+    "LW": "weights",
+    "SW": "weights",
+    "Given": "weights",
+    "Reweight": "weights",
+    "Mechanism": "mechanism",
+    "Trail": "mechanism",
+    "Guarantee": "guarantee",
+    "PublicGuarantee": "guarantee",
+    "Release": "synthesize",
+    "Synthesizer": "synthesizer",
+}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'alphasynth' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"alphasynth.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,31 @@
+"""`Automatic`: the default sampler. `Laplace` first; `Nuts` where the diagnostics of `Laplace` say so."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+from alphasynth.density import Target
+from alphasynth.errors import SamplerWarning
+from alphasynth.laplace import Laplace
+from alphasynth.nuts import Nuts
+from alphasynth.sampler import Draws, Key, Sampler, child
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """Try one sampler and go over to another when its draws fail; a `SamplerWarning` and the draws' note say so."""
+
+    first: Sampler = Laplace()
+    second: Sampler = Nuts()
+
+    def draw(self, key: Key, target: Target, num_draws: int) -> Draws:
+        """Draw with the first sampler if its diagnostics pass, else with the second."""
+        draws = self.first.draw(child(key, 0), target, num_draws)
+        failures = draws.diagnostics.failures()
+        if not failures:
+            return draws
+        note = f"{draws.diagnostics.sampler} failed ({'; '.join(failures)}): {type(self.second).__name__} took over"
+        warnings.warn(note, SamplerWarning, stacklevel=2)
+        draws = self.second.draw(child(key, 1), target, num_draws)
+        return replace(draws, diagnostics=replace(draws.diagnostics, note=note))

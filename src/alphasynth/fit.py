@@ -1,0 +1,101 @@
+"""One round: `fit(records, alpha)` -> draws from the pseudo posterior and the Lipschitz bound of each record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+import jax
+import numpy as np
+
+from alphasynth.automatic import Automatic
+from alphasynth.contribution import weighted
+from alphasynth.density import Target
+from alphasynth.errors import InputError
+from alphasynth.lipschitz import Lipschitz, keep_below, largest_log_lik
+from alphasynth.model import Model, Rows
+from alphasynth.records import Records
+from alphasynth.sampler import Draws, Key, Sampler
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+NUM_DRAWS = 1_000  # the paper's S; the bound grows slowly with it, so compare mechanisms at equal S
+
+
+def in_64_bit(function: Callable[P, R]) -> Callable[P, R]:
+    """Run an entry point in 64-bit floats; the caller's own JAX settings stay as they are."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return run
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """All that stays the same from round to round: records, model, what the model reads of them, sampler, S, thresh."""
+
+    records: Records
+    model: Model
+    rows: Rows
+    sampler: Sampler = Automatic()
+    num_draws: int = NUM_DRAWS
+    thresh: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse too few draws to diagnose and a thresh that is no quantile."""
+        if self.num_draws < 100:
+            raise InputError(f"num_draws must be at least 100, found {self.num_draws}")
+        if not 0 < self.thresh <= 1:
+            raise InputError(f"thresh must be above 0 and at most 1, found {self.thresh}")
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A round's outcome (confidential). `_distinct`: one entry per distinct row of the records.
+
+    `largest_distinct` is F, the maximum over draws of |f|, unweighted; infinite where f is not finite.
+    """
+
+    records: Records
+    draws: Draws
+    alpha_distinct: np.ndarray = field(repr=False)
+    largest_distinct: np.ndarray = field(repr=False)
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """Weights (n,) in the table's own row order."""
+        return self.records.expand(self.alpha_distinct)
+
+    @property
+    def mean_alpha(self) -> float:
+        """Mean weight over records."""
+        return float(np.average(self.alpha_distinct, weights=self.records.counts))
+
+    @property
+    def lipschitz(self) -> Lipschitz:
+        """Delta by record, alpha_i F_i, and overall."""
+        return Lipschitz(self.records, weighted(self.alpha_distinct, self.largest_distinct))
+
+
+@in_64_bit
+def fit(key: Key, problem: Problem, alpha: np.ndarray) -> Fit:
+    """Draw from the pseudo posterior with weights alpha (one per distinct row of the records) and bound each record.
+
+    A record whose log-likelihood is not finite (`rows.finite`) takes weight 0. Raises `DiagnosticsError`.
+    """
+    records, model, rows = problem.records, problem.model, problem.rows
+    alpha = np.where(rows.finite[rows.of], alpha, 0.0)
+    target = Target.of(model, rows, rows.total(alpha * records.counts))
+    draws = problem.sampler.draw(key, target, problem.num_draws).check()
+    keep = None
+    if problem.thresh < 1:
+        keep = keep_below(model, draws, rows, rows.largest(alpha), problem.thresh)
+    largest = np.where(rows.finite, largest_log_lik(model, draws, rows, keep), np.inf)
+    kept = draws if keep is None else draws.take(keep)
+    return Fit(records, kept, alpha, largest[rows.of])

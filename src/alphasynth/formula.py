@@ -1,0 +1,120 @@
+"""Formulas: `response ~ terms` read with formulaic, and the design matrix of distinct rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from alphasynth.errors import InputError
+
+if TYPE_CHECKING:
+    from formulaic import SimpleFormula
+
+# Design columns are scaled to length 1; below this pivot a column is a combination of the others to 10 digits.
+COLLINEAR = 1e-10
+# The first this many rows are computed a second time, apart from the rest, to see that terms read their own row only.
+ROWS_COMPARED = 1_000
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A column model's formula: one response, and terms over covariates.
+
+    >>> formula = Formula.parse("visits ~ age + C(sex)")
+    >>> formula.response, formula.covariates
+    ('visits', ('age', 'sex'))
+    """
+
+    text: str
+    response: str
+    covariates: tuple[str, ...]
+    terms: SimpleFormula
+
+    @classmethod
+    def parse(cls, text: str) -> Formula:
+        """Read a formula; raise `InputError` unless it is `one column ~ terms`."""
+        import formulaic
+
+        try:
+            parsed = formulaic.Formula(text)
+        except formulaic.errors.FormulaicError as error:
+            reason = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split("\n")[0]
+            raise InputError(f"formula {text!r} cannot be read: {reason}") from None
+        terms = getattr(parsed, "rhs", None)
+        response = [factor for term in getattr(parsed, "lhs", ()) for factor in term.factors]
+        if not isinstance(terms, formulaic.SimpleFormula) or len(response) != 1:
+            raise InputError(f"formula must read 'response ~ terms' with one response column, found {text!r}")
+        if response[0].eval_method.value != "lookup":
+            raise InputError(f"the response must be a column as it stands, found {response[0].expr!r}")
+        name = response[0].expr
+        covariates = tuple(sorted(str(variable) for variable in terms.required_variables))
+        if name in covariates:
+            raise InputError(f"column {name!r} must not stand on both sides of the formula, found {text!r}")
+        return cls(text, name, covariates, terms)
+
+    @property
+    def intercept_only(self) -> bool:
+        """Whether the right-hand side is 1."""
+        return [str(term) for term in self.terms] == ["1"]
+
+
+def design_matrix(formula: Formula, columns: Mapping[str, Any], counts: np.ndarray) -> np.ndarray:
+    """Design matrix X (distinct rows, K) in float64, each row computed from its own values alone.
+
+    What a transform learns from the table (the mean in `center(x)`) it learns from all records, not from the distinct
+    rows. Raises `InputError` for terms that read other rows and for constant or collinear columns.
+    """
+    import pandas as pd
+
+    if formula.intercept_only:
+        return np.ones((len(counts), 1))
+    rows = pd.DataFrame({name: columns[name] for name in formula.covariates})
+    matrix = _evaluate(formula.terms, rows)
+    spec = matrix.model_spec
+    if spec.transform_state:
+        spec = _evaluate(formula.terms, rows.loc[rows.index.repeat(counts)]).model_spec
+        matrix = _evaluate(spec, rows)
+    values = np.asarray(matrix, np.float64)
+    _check_own_row(spec, rows, values)
+    _check_rank(values, list(spec.column_names))
+    return values
+
+
+def _evaluate(terms: Any, rows: Any) -> Any:
+    import formulaic
+
+    try:
+        matrix = terms.get_model_matrix(rows, context={}, output="pandas", na_action="ignore")
+    except formulaic.errors.FormulaicError as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"the formula's terms cannot be computed: {reason}") from None
+    if not np.isfinite(np.asarray(matrix, np.float64)).all():
+        raise InputError("the formula's terms must be finite in every record, found infinite or missing values")
+    return matrix
+
+
+def _check_own_row(spec: Any, rows: Any, values: np.ndarray) -> None:
+    """Compute the first rows again, apart and in reverse: a term that reads other rows comes out differently."""
+    part = np.arange(min(ROWS_COMPARED, (len(rows) + 1) // 2))[::-1]
+    again = np.asarray(_evaluate(spec, rows.iloc[part].reset_index(drop=True)), np.float64)
+    if again.shape[1:] != values.shape[1:] or not np.allclose(again, values[part], rtol=1e-9, atol=1e-12):
+        raise InputError("each term of the formula must read its own record only, found one that reads other records")
+
+
+def _check_rank(values: np.ndarray, names: list[str]) -> None:
+    from scipy.linalg import qr
+
+    for name, column in zip(names, values.T, strict=True):
+        if name != "Intercept" and np.ptp(column) == 0:
+            raise InputError(f"covariate {name!r} must vary, found the same value in every record")
+    scaled = values / np.linalg.norm(values, axis=0)
+    _, triangle, order = qr(scaled, mode="economic", pivoting=True)
+    pivots = np.abs(np.diag(triangle))
+    dependent = [names[i] for i in order[len(pivots) :]] + [names[order[i]] for i in np.flatnonzero(pivots < COLLINEAR)]
+    if dependent:
+        listed = ", ".join(repr(name) for name in dependent)
+        raise InputError(f"covariates must not be collinear, found {listed} to be combinations of the others")

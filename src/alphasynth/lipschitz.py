@@ -1,0 +1,76 @@
+"""Lipschitz bounds by record and overall, streamed over blocks of rows: never an S x n matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alphasynth.contribution import weighted
+from alphasynth.density import over_blocks
+from alphasynth.model import Array, Columns, Model, Rows
+from alphasynth.records import Records
+from alphasynth.sampler import Draws
+
+
+@dataclass(frozen=True, eq=False)
+class Lipschitz:
+    """Delta by record, max over draws of alpha_i |f_i|, and overall, the largest of them (confidential)."""
+
+    records: Records
+    by_distinct: np.ndarray = field(repr=False)
+
+    @property
+    def by_record(self) -> np.ndarray:
+        """Bounds (n,) in the table's own row order."""
+        return self.records.expand(self.by_distinct)
+
+    @property
+    def overall(self) -> float:
+        """The database's local bound, Delta."""
+        return float(self.by_distinct.max())
+
+
+def largest_log_lik(model: Model, draws: Draws, rows: Rows, keep: np.ndarray | None = None) -> np.ndarray:
+    """F = max over the kept draws of |f| by row (rows.size,); infinite where f is not finite in some draw."""
+    # A kept draw stands in for each dropped one: the maximum is the same, and so is the compiled program.
+    u = draws.u if keep is None else np.where(keep[:, None], draws.u, draws.u[np.argmax(keep)])
+    largest = _largest_by_row(model, u, rows.columns, np.int64(rows.size))
+    return np.asarray(largest)[: rows.size]
+
+
+def keep_below(model: Model, draws: Draws, rows: Rows, top_alpha: np.ndarray, thresh: float) -> np.ndarray:
+    """Mask (S,) of draws whose largest alpha_i |f_i| is at most the `thresh` quantile of all draws' (Supp 1).
+
+    `top_alpha` is the largest alpha of each row's records (capacity,).
+    """
+    by_draw = np.asarray(_largest_by_draw(model, draws.u, rows.columns, top_alpha, np.int64(rows.size)))
+    return by_draw <= np.quantile(by_draw, thresh)
+
+
+def _absolute(model: Model, draws: Array, columns: Columns) -> Array:
+    """|f| (block, S) of a block of rows under every draw; what is not a number counts as infinite."""
+    log_lik = jax.vmap(lambda u: model.log_lik(model.prior.constrain(u), columns), out_axes=1)(draws)
+    return jnp.where(jnp.isnan(log_lik), jnp.inf, jnp.abs(log_lik))
+
+
+@partial(jax.jit, static_argnames="model")
+def _largest_by_row(model: Model, draws: Array, columns: Columns, size: Array) -> Array:
+    capacity = len(next(iter(columns.values())))
+
+    def step(block: Columns, first: Array, largest: Array) -> Array:
+        return jax.lax.dynamic_update_slice_in_dim(largest, _absolute(model, draws, block).max(axis=1), first, 0)
+
+    return over_blocks(columns, size, step, jnp.zeros(capacity))
+
+
+@partial(jax.jit, static_argnames="model")
+def _largest_by_draw(model: Model, draws: Array, columns: Columns, top_alpha: Array, size: Array) -> Array:
+    def step(block: tuple[Columns, Array], first: Array, largest: Array) -> Array:
+        values, alpha = block
+        return jnp.maximum(largest, weighted(alpha[:, None], _absolute(model, draws, values), jnp).max(axis=0))
+
+    return over_blocks((columns, top_alpha), size, step, jnp.zeros(len(draws)))

@@ -1,0 +1,154 @@
+"""`Mechanism`: a label and a tuple of rules. `run` folds the rules over fits into a `Trail`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from alphasynth.calibrate import Search, search
+from alphasynth.errors import CalibrationError, InputError
+from alphasynth.fit import Fit, Problem, fit
+from alphasynth.sampler import Key, child
+from alphasynth.weights import CW, LW, SW, Reweight, Rule
+
+BELOW_ONE = 1 - 1e-6  # re-weighting that keeps the bound asks for k < 1
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A pseudo posterior mechanism: what it is called and the rules that make its weights (confidential with `Given`).
+
+    >>> Mechanism("LW_final", rules=(LW(), Reweight(k=0.95))).label
+    'LW_final'
+    """
+
+    label: str
+    rules: tuple[Rule, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Trail:
+    """What a run left (confidential): the first fit, then one per rule; the rules as settled; the searches made."""
+
+    label: str
+    fits: tuple[Fit, ...]
+    rules: tuple[Rule, ...] = field(default=(), repr=False)
+    searches: tuple[Search, ...] = field(default=(), repr=False)
+
+    def then(self, rule: Rule, fitted: Fit, *searches: Search) -> Trail:
+        """The trail one rule further."""
+        return replace(
+            self,
+            fits=(*self.fits, fitted),
+            rules=(*self.rules, rule),
+            searches=(*self.searches, *searches),
+        )
+
+
+def run(key: Key, problem: Problem, mechanism: Mechanism, target: float | None = None) -> Trail:
+    """Fold the mechanism's rules over fits: each rule turns the last fit into the next alpha, which is fitted.
+
+    With a `target` the last rule's dial is searched, so that the last fit's Lipschitz bound is at most the target.
+    Raises `DiagnosticsError` for draws that cannot be used and `CalibrationError` for a search without an answer.
+    """
+    if target is not None and not mechanism.rules:
+        raise InputError(f"mechanism {mechanism.label!r} has no weights to aim at a target epsilon")
+    trail = Trail(mechanism.label, fits=(fit(child(key, 0), problem, np.ones(problem.records.size)),))
+    for number, rule in enumerate(mechanism.rules, start=1):
+        last = number == len(mechanism.rules)
+        trail = take_step(child(key, number), problem, trail, rule, target if last else None)
+    return trail
+
+
+def take_step(key: Key, problem: Problem, trail: Trail, rule: Rule, target: float | None) -> Trail:
+    """One rule: settle its dial where it is to be searched, then fit its alpha.
+
+    All trials of a search use this step's key (common random numbers), which is not the key of any other step: the
+    bound is never measured on the draws that the weights were made from.
+    """
+    last = trail.fits[-1]
+    refit = partial(fit, key, problem)
+    aim = _aim(rule, target, problem, last, refit)
+    if aim is None:
+        return trail.then(rule, refit(rule(problem.records, last)))
+    best, trials = search(
+        lambda value: refit(rule.turned(value)(problem.records, last)), aim.target, aim.guess, aim.highest
+    )
+    tried = tuple((trial.value, trial.bound) for trial in trials)
+    chosen = best or min(trials, key=lambda trial: trial.bound, default=None)
+    if chosen is None:
+        raise CalibrationError(f"{trail.label}: no trial of {rule.dial} gave draws that can be used", trail)
+    settled = rule.turned(chosen.value)
+    outcome = trail.then(settled, chosen.fit, Search(rule.dial, aim.target, chosen.value, chosen.bound, tried))
+    if best is None:
+        raise CalibrationError(f"{trail.label}: no value of {rule.dial} brings the bound down to the target", outcome)
+    return outcome
+
+
+class _Aim(NamedTuple):
+    target: float
+    guess: float
+    highest: float
+
+
+def _aim(rule: Rule, target: float | None, problem: Problem, last: Fit, refit: partial[Fit]) -> _Aim | None:
+    """What to search the rule's dial for, from where, up to where; None where the dial stands."""
+    highest = 1.0 if isinstance(rule, SW) else np.inf
+    if target is None:
+        if isinstance(rule, SW) and rule.alpha is None:
+            target = refit(LW()(problem.records, last)).lipschitz.overall
+        elif isinstance(rule, Reweight) and rule.k == "auto":
+            target, highest = last.lipschitz.overall, BELOW_ONE
+        else:
+            return None
+    # A scalar weight and k move the bound almost in proportion; other dials start where they stand.
+    proportional = isinstance(rule, SW | Reweight) and last.lipschitz.overall > 0
+    guess = target / last.lipschitz.overall if proportional else getattr(rule, rule.dial)
+    if isinstance(rule, Reweight) and highest == BELOW_ONE:
+        guess = 0.95  # the paper's k
+    return _Aim(target, guess if isinstance(guess, float | int) and guess > 0 else 1.0, highest)
+
+
+NAMES = {
+    "Unweighted": "no weights: the posterior itself",
+    "LW": "weights from each record's largest log-likelihood",
+    "CW": "weights from how many records lie within a radius",
+    "SW": "one weight for all records",
+    "LW_final": "LW, then re-weighted towards the overall bound",
+    "CW_final": "CW, then re-weighted towards the overall bound",
+}
+_OPTIONS = {
+    "Unweighted": (),
+    "LW": ("scale", "shift"),
+    "CW": ("radius", "relative", "within", "scale", "shift"),
+    "SW": ("alpha",),
+    "LW_final": ("scale", "shift", "k"),
+    "CW_final": ("radius", "relative", "within", "scale", "shift", "k"),
+}
+
+
+def named_mechanism(name: str, **options: Any) -> Mechanism:
+    """One of the paper's six synthesizers by name, with its options; raise `InputError` for those it does not have.
+
+    >>> [type(rule).__name__ for rule in named_mechanism("CW_final", radius=0.3, relative=True).rules]
+    ['CW', 'Reweight']
+    """
+    if name not in NAMES:
+        raise InputError(f"mechanism must be one of {', '.join(NAMES)}, found {name!r}")
+    surplus = [option for option in options if option not in _OPTIONS[name]]
+    if surplus:
+        raise InputError(
+            f"mechanism {name!r} takes {', '.join(_OPTIONS[name]) or 'no options'}, found {', '.join(surplus)}"
+        )
+    if name.startswith("CW") and "radius" not in options:
+        raise InputError(f"mechanism {name!r} needs a radius, found none")
+    final = (Reweight(options.pop("k", "auto")),) if name.endswith("_final") else ()
+    if "within" in options:
+        within = options["within"]
+        options["within"] = (within,) if isinstance(within, str) else tuple(within)
+    first: dict[str, type[Rule]] = {"LW": LW, "CW": CW, "SW": SW}
+    stem = name.removesuffix("_final")
+    return Mechanism(name, ((first[stem](**options), *final) if stem in first else ()))

@@ -1,0 +1,74 @@
+"""Newton's method to the mode of a pseudo posterior, and the shape of the density there."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from alphasynth.density import Data, derivatives, taking_part
+from alphasynth.model import Array, Model
+
+MOST_STEPS = 200
+# Stop when a full step would change the log density by less than this: the proposal needs no better centre.
+TOLERANCE = 1e-6
+# Directions in which the density is not concave, or flatter than this share of its steepest one, are made so.
+FLATTEST = 1e-10
+
+
+class Mode(NamedTuple):
+    """Where a density peaks, u (D,), and the factor L (D, D) of its inverse negative Hessian L L'."""
+
+    u: Array
+    factor: Array
+
+
+class _Climb(NamedTuple):
+    u: Array
+    value: Array
+    gradient: Array
+    hessian: Array
+    damping: Array
+    steps: Array
+    gain: Array
+
+
+@partial(jax.jit, static_argnames="model")
+def find_mode(model: Model, start: Array, data: Data) -> Mode:
+    """Climb from `start` by damped Newton steps; each step is taken only if it leads up."""
+    data = taking_part(data)
+
+    def climb(at: _Climb) -> _Climb:
+        factor = inverse_factor(at.hessian, at.damping)
+        step = factor @ (factor.T @ at.gradient)
+        u = at.u + step
+        value, gradient, hessian = derivatives(model, u, data)
+        finite = jnp.isfinite(value) & jnp.isfinite(gradient).all() & jnp.isfinite(hessian).all()
+        up = finite & (value >= at.value)
+        # After a step up trust the curvature more; after a refused one shorten the next.
+        damping = jnp.where(up, jnp.where(at.damping < 1e-6, 0.0, at.damping * 0.1), jnp.maximum(at.damping * 10, 1e-3))
+        kept = jax.tree.map(lambda new, old: jnp.where(up, new, old), (u, value, gradient, hessian), at[:4])
+        return _Climb(*kept, damping=damping, steps=at.steps + 1, gain=0.5 * at.gradient @ step)
+
+    def unfinished(at: _Climb) -> Array:
+        settled = (at.gain < TOLERANCE) & (at.damping < 1)
+        stuck = at.damping > 1e12
+        return (at.steps < MOST_STEPS) & ~settled & ~stuck
+
+    begin = _Climb(start, *derivatives(model, start, data), jnp.array(0.0), jnp.array(0), jnp.array(jnp.inf))
+    end = jax.lax.while_loop(unfinished, climb, begin)
+    return Mode(end.u, inverse_factor(end.hessian, jnp.array(0.0)))
+
+
+def inverse_factor(hessian: Array, damping: Array) -> Array:
+    """Factor L of the inverse L L' of the negative Hessian, made positive definite and damped.
+
+    Coordinates are first scaled by their own curvature (Marquardt), so that units of covariates do not matter.
+    """
+    scale = 1 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diag(hessian)), 1e-12))
+    values, vectors = jnp.linalg.eigh(-hessian * scale[:, None] * scale[None, :])
+    values = jnp.abs(values)
+    values = jnp.maximum(values, FLATTEST * jnp.max(values)) + damping
+    return scale[:, None] * vectors / jnp.sqrt(values)

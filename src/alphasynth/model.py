@@ -1,0 +1,96 @@
+"""What a model is: a prior, a log-likelihood by record and a simulator. It never sees alpha."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+Array = Any  # a NumPy or JAX array: the same formulas run on both
+Theta = dict[str, Array]
+Columns = dict[str, Array]
+
+
+class Prior(Protocol):
+    """Distribution of the parameters, in coordinates u without limits."""
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        ...
+
+    def log_density(self, u: Array) -> Array:
+        """Log prior density at u (size,), the Jacobian included."""
+        ...
+
+    def constrain(self, u: Array) -> Theta:
+        """Parameters theta, by name, at u (size,)."""
+        ...
+
+
+class Model(Protocol):
+    """A distribution of one column given others. Hashable, holding no data: one compilation serves every table."""
+
+    @property
+    def prior(self) -> Prior:
+        """Distribution of the parameters."""
+        ...
+
+    def log_lik(self, theta: Theta, columns: Columns) -> Array:
+        """f = log p(x_i | theta), (rows,); each entry reads its own row of `columns` only."""
+        ...
+
+    def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
+        """Response values of new records (rows,); `columns` holds the covariates' rows."""
+        ...
+
+
+# Capacities grow by this factor, so that tables of about the same size share one compiled program.
+SMALLEST_CAPACITY, CAPACITY_FACTOR = 1_024, 4
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What a model reads of the records (confidential): one line per distinct row of the formula's columns.
+
+    `columns` are padded to a shared capacity by repeating the last row; only the first `size` lines count. `of` gives
+    the line of each distinct row of the records, which may be finer; `start` is where the climb to the mode begins, and
+    `finite` says which lines have a finite log-likelihood there.
+    """
+
+    columns: Columns = field(repr=False)
+    size: int
+    of: np.ndarray = field(repr=False)
+    start: np.ndarray = field(repr=False)
+    finite: np.ndarray = field(repr=False)
+
+    @classmethod
+    def pad(cls, columns: Columns, of: np.ndarray, start: np.ndarray) -> Rows:
+        """Pad columns of equal length to their capacity."""
+        size = len(next(iter(columns.values())))
+        padded = {name: extend(np.ascontiguousarray(column), size) for name, column in columns.items()}
+        return cls(padded, size, of, start, np.ones(size, bool))
+
+    def total(self, values: np.ndarray) -> np.ndarray:
+        """Sum by line (capacity,) of values by distinct row of the records; 0 in the padding."""
+        return np.bincount(self.of, values, minlength=capacity(self.size))
+
+    def largest(self, values: np.ndarray) -> np.ndarray:
+        """Maximum by line (capacity,) of values >= 0 by distinct row of the records; 0 in the padding."""
+        top = np.zeros(capacity(self.size))
+        np.maximum.at(top, self.of, values)
+        return top
+
+
+def capacity(size: int) -> int:
+    """Padded length for a number of lines."""
+    padded = SMALLEST_CAPACITY
+    while padded < size:
+        padded *= CAPACITY_FACTOR
+    return padded
+
+
+def extend(column: np.ndarray, size: int) -> np.ndarray:
+    """Column (size, ...) with its last row repeated up to the capacity."""
+    return np.concatenate([column, np.repeat(column[-1:], capacity(size) - size, axis=0)])

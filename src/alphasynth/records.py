@@ -1,0 +1,150 @@
+"""`Records`: the distinct rows of a table's named columns, their counts, and the way back to the table's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alphasynth.errors import InputError
+from alphasynth.frames import Frame, require, to_arrow
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """A database x with equal rows told once (confidential).
+
+    Equal rows have equal log-likelihoods, so all that follows is computed on `size` distinct rows and their counts,
+    which is exact. `columns` and `counts` have one entry per distinct row; `index` gives each table row's distinct row.
+    `response` names the column to synthesize.
+
+    >>> import pandas as pd
+    >>> records = Records.from_table(pd.DataFrame({"y": [7, 3, 7]}), ["y"])
+    >>> records.n, records.size, records.expand(records.counts).tolist()
+    (3, 2, [2, 1, 2])
+    """
+
+    response: str
+    columns: Mapping[str, Any] = field(repr=False)
+    counts: np.ndarray = field(repr=False)
+    index: np.ndarray = field(repr=False)
+
+    @property
+    def n(self) -> int:
+        """Number of table rows."""
+        return len(self.index)
+
+    @property
+    def size(self) -> int:
+        """Number of distinct rows."""
+        return len(self.counts)
+
+    @classmethod
+    def from_table(cls, table: Frame, names: Sequence[str]) -> Records:
+        """Group the named columns of a pandas, polars or pyarrow frame; the first one is the response.
+
+        Raises `InputError` on what no model can read: fewer than two records, missing or infinite values.
+        """
+        require(table, names, "named in the formula or in `within`")
+        arrow = to_arrow(table, names)
+        if arrow.num_rows < 2:
+            found = "an empty table" if arrow.num_rows == 0 else "one record"
+            raise InputError(f"table must hold at least two records, found {found}")
+        levels: dict[str, np.ndarray | None] = {}
+        codes: dict[str, pa.ChunkedArray] = {}
+        for name in names:
+            codes[name], levels[name] = _check_column(name, arrow.column(name))
+        distinct, counts, index = _group(codes)
+        columns = {name: _restore(distinct[name], levels[name]) for name in names}
+        return cls(names[0], columns, counts, index)
+
+    def expand(self, values: np.ndarray) -> np.ndarray:
+        """Values by distinct row -> values by record, in the table's own row order."""
+        return values[self.index]
+
+    def collapse(self, values: np.ndarray) -> np.ndarray:
+        """Values by record -> values by distinct row, which must be equal within each (`split` makes them so)."""
+        collapsed = np.empty(self.size, values.dtype)
+        collapsed[self.index] = values
+        if not np.array_equal(collapsed[self.index], values):
+            raise InputError("values by record must be equal within distinct rows, found rows where they differ")
+        return collapsed
+
+    def split(self, values: np.ndarray) -> Records:
+        """Finer records: rows are distinct in the columns and in these values by record as well."""
+        pairs = {"row": pa.chunked_array([self.index]), "value": pa.chunked_array([values])}
+        distinct, counts, index = _group(pairs)
+        rows = distinct["row"]
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Records(self.response, columns, counts, index)
+
+    def group(self, names: Sequence[str]) -> np.ndarray:
+        """Group number of each distinct row, equal where the named columns are; groups are numbered in sorted order."""
+        number = np.zeros(self.size, np.int64)
+        for name in names:
+            column = self.columns[name]
+            codes = column.codes if hasattr(column, "codes") else np.unique(column, return_inverse=True)[1]
+            number = np.unique(number * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+        return number
+
+
+def _check_column(name: str, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, np.ndarray | None]:
+    """Column as values DuckDB groups, and its levels if it is categorical; refuse what is missing or not finite."""
+    kind = column.type
+    missing = column.null_count
+    if pa.types.is_floating(kind):
+        missing += pc.sum(pc.is_nan(column)).as_py() or 0
+    if missing or pa.types.is_null(kind):
+        raise InputError(f"column {name!r} must have no missing values, found {missing or len(column):,}")
+    if pa.types.is_floating(kind):
+        infinite = pc.sum(pc.is_inf(column)).as_py() or 0
+        if infinite:
+            raise InputError(f"column {name!r} must be finite, found {infinite:,} infinite values")
+    if pa.types.is_decimal(kind):
+        return column.cast(pa.float64()), None
+    if pa.types.is_dictionary(kind):
+        whole = column.unify_dictionaries().combine_chunks()
+        whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+        return pa.chunked_array([whole.indices]), whole.dictionary.to_numpy(zero_copy_only=False)
+    plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string)
+    if not any(test(kind) for test in (*plain, pa.types.is_large_string, pa.types.is_string_view)):
+        raise InputError(f"column {name!r} must hold numbers, booleans, text or categories, found {kind}")
+    return column, None
+
+
+def _group(columns: Mapping[str, pa.ChunkedArray]) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """GROUP BY all columns -> distinct rows in sorted order, their counts, and the distinct row of each row."""
+    numbered = {f"c{i}": column for i, column in enumerate(columns.values())}
+    names = ", ".join(numbered)
+    rows = pa.table(numbered)
+    # An empty temp_directory: what does not fit in memory fails rather than spill confidential rows to disk.
+    with duckdb.connect(":memory:", config={"temp_directory": ""}) as engine:
+        engine.register("rows", rows)
+        engine.execute(
+            f"CREATE TEMP TABLE groups AS SELECT *, row_number() OVER (ORDER BY {names}) - 1 AS id "
+            f"FROM (SELECT {names}, count(*) AS count FROM rows GROUP BY {names})"
+        )
+        groups = engine.sql("SELECT * FROM groups ORDER BY id").to_arrow_table()
+        index = np.empty(rows.num_rows, np.int32)
+        located = engine.sql(
+            f"SELECT position, id FROM (SELECT {names}, row_number() OVER () - 1 AS position FROM rows) "
+            f"JOIN groups USING ({names})"
+        )
+        for batch in located.to_arrow_reader(1_000_000):
+            index[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
+    distinct = [groups.column(name).to_numpy() for name in numbered]
+    return dict(zip(columns, distinct, strict=True)), groups.column("count").to_numpy(), index
+
+
+def _restore(values: np.ndarray, levels: np.ndarray | None) -> Any:
+    """Distinct values as read, or as a pandas categorical in the order of the levels that occur."""
+    if levels is None:
+        return values
+    import pandas as pd
+
+    return pd.Categorical.from_codes(values, categories=pd.Index(levels)).remove_unused_categories()

@@ -1,0 +1,234 @@
+"""The friendly front: `Synthesizer(...).fit(table).sample()`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+
+from alphasynth.automatic import Automatic
+from alphasynth.errors import InputError
+from alphasynth.families import FAMILIES, bind_counts
+from alphasynth.fit import NUM_DRAWS, Problem, in_64_bit
+from alphasynth.formula import Formula
+from alphasynth.frames import Frame, require
+from alphasynth.guarantee import Guarantee
+from alphasynth.lipschitz import Lipschitz
+from alphasynth.mechanism import Mechanism, named_mechanism, run
+from alphasynth.model import Model
+from alphasynth.own_model import OwnModel
+from alphasynth.priors import CoefficientPrior
+from alphasynth.records import Records
+from alphasynth.sampler import Draws, Sampler, child
+from alphasynth.synthesize import Layout, Release, pick, synthesize
+from alphasynth.weights import CW, Given
+
+
+class Synthesizer:
+    """Fit a mechanism to a confidential table and sample synthetic tables from it.
+
+    `epsilon` is the total budget of the m draws released; without it epsilon falls out of the weights, as in the paper.
+    Covariates must be declared `public`: they are released as they are, row by row in the table's order, and the
+    guarantee does not cover them. With a `seed` a run can be repeated, and must not be released. Attributes that end in
+    an underscore are confidential.
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"y": [4, 6, 5, 7, 3, 5, 6, 5] * 5})
+    >>> synthesizer = Synthesizer("y ~ 1", family="poisson", mechanism="LW", m=2, seed=1).fit(table)
+    >>> [list(table.columns) for table in synthesizer.sample()]
+    [['y'], ['y']]
+    """
+
+    def __init__(
+        self,
+        formula: str,
+        *,
+        family: str | OwnModel,
+        mechanism: str | Mechanism,
+        m: int,
+        epsilon: float | None = None,
+        public: Sequence[str] = (),
+        radius: float | None = None,
+        relative: bool | None = None,
+        within: Sequence[str] | None = None,
+        scale: float | None = None,
+        shift: float | None = None,
+        k: float | Literal["auto"] | None = None,
+        alpha: float | None = None,
+        prior: CoefficientPrior | None = None,
+        sampler: Sampler | None = None,
+        num_draws: int = NUM_DRAWS,
+        thresh: float = 1.0,
+        rows: int | None = None,
+        tables_per_draw: int = 1,
+        seed: int | None = None,
+    ) -> None:
+        """Check everything that can be checked without the table."""
+        self.formula = Formula.parse(formula)
+        self.family = _family(family, prior)
+        self.prior = prior
+        given = {"radius": radius, "relative": relative, "within": within, "scale": scale, "shift": shift}
+        given |= {"k": k, "alpha": alpha}
+        self.mechanism = _mechanism(mechanism, {name: value for name, value in given.items() if value is not None})
+        self.m = _whole("m", m)
+        self.epsilon = _positive("epsilon", epsilon)
+        _check_aim(self.mechanism, self.epsilon, given)
+        self.public = tuple([public] if isinstance(public, str) else public)
+        self._check_public()
+        self.sampler = sampler or Automatic()
+        self.num_draws = _whole("num_draws", num_draws)
+        self.thresh = thresh
+        self.rows = None if rows is None else _whole("rows", rows)
+        self.tables_per_draw = _whole("tables_per_draw", tables_per_draw)
+        if seed is not None and not (isinstance(seed, Integral) and seed >= 0):
+            raise InputError(f"seed must be a whole number of at least 0, found {seed!r}")
+        self.seed = seed
+
+    def _check_public(self) -> None:
+        if self.formula.response in self.public:
+            raise InputError(f"column {self.formula.response!r} is to be synthesized and must not be declared public")
+        hidden = [name for name in self.formula.covariates if name not in self.public]
+        if hidden:
+            listed = ", ".join(repr(name) for name in hidden)
+            raise InputError(
+                f"covariates must be declared public, since they are released as they are and the guarantee does not "
+                f"cover them; found {listed} not in public={self.public!r}"
+            )
+
+    @in_64_bit
+    def fit(self, table: Frame) -> Synthesizer:
+        """Run the mechanism on a pandas, polars or pyarrow frame and pick the m draws that tables will come from.
+
+        Raises `InputError` for a table that cannot be fitted, `DiagnosticsError` for draws that cannot be used and
+        `CalibrationError` for an epsilon that cannot be met; the synthesizer is then as it was before.
+        """
+        require(table, self.public, "declared public")
+        problem, mechanism = self._problem(table), self.mechanism
+        key = np.random.SeedSequence(self.seed)  # without a seed, 128 bits of the operating system's entropy
+        trail = run(child(key, 0), problem, mechanism, _target(self.epsilon, self.m))
+        last = trail.fits[-1]
+        picked = pick(child(key, 1), last.draws, self.m)
+        layout = Layout.of(table, self.formula.response, self.public)
+        guarantee = Guarantee(
+            mechanism=mechanism.label,
+            rules=tuple(type(rule).__name__ for rule in mechanism.rules),
+            delta=last.lipschitz.overall,
+            m=self.m,
+            n=problem.records.n,
+            num_draws=last.draws.num_draws,
+            sampler=last.draws.diagnostics.sampler,
+            policy_epsilon=self.epsilon,
+            tables_per_draw=self.tables_per_draw,
+            public_columns=self.public,
+            releasable=self.seed is None,
+        )
+        self.trail_, self.guarantee_ = trail, guarantee
+        self._key, self._problem_, self._picked, self._layout = key, problem, picked, layout
+        return self
+
+    def _problem(self, table: Frame) -> Problem:
+        """The records on every column that the formula and the rules read, bound to the model."""
+        within = [name for rule in self.mechanism.rules if isinstance(rule, CW) for name in rule.within]
+        names = dict.fromkeys((self.formula.response, *self.formula.covariates, *within))
+        records = Records.from_table(table, list(names))
+        for rule in self.mechanism.rules:
+            if isinstance(rule, Given):
+                if len(rule.alpha) != records.n:
+                    raise InputError(
+                        f"alpha must have one weight per record, found {len(rule.alpha):,} for {records.n:,} records"
+                    )
+                records = records.split(rule.alpha)
+        model: Model
+        if isinstance(self.family, OwnModel):
+            model, rows = self.family.bind(self.formula, records)
+        else:
+            model, rows = bind_counts(self.formula, self.family, records, self.prior)
+        return Problem(records, model, rows, self.sampler, self.num_draws, self.thresh)
+
+    @property
+    def alpha_(self) -> np.ndarray:
+        """Final weights (n,) in the table's row order; confidential."""
+        return self._fitted("trail_").fits[-1].alpha
+
+    @property
+    def lipschitz_(self) -> Lipschitz:
+        """Final Lipschitz bounds, by record and overall; confidential."""
+        return self._fitted("trail_").fits[-1].lipschitz
+
+    def _fitted(self, name: str) -> Any:
+        if name not in self.__dict__:
+            raise InputError("fit(table) must come first")
+        return self.__dict__[name]
+
+    def sample(self) -> list[Frame]:
+        """`tables_per_draw` tables for each of the m draws picked by `fit`, of the input's kind.
+
+        They hold the synthesized and the public columns and nothing else. Sampling again uses the same m draws, so it
+        costs nothing more.
+        """
+        picked: Draws = self._fitted("_picked")
+        # With a seed the same rows come again; without one, new entropy decides them each time.
+        key = child(self._key, 2) if self.seed is not None else np.random.SeedSequence()
+        return synthesize(key, self._problem_, picked, self._layout, self.rows, self.tables_per_draw)
+
+    def release(self) -> Release:
+        """Tables and the public part of the guarantee: the only thing that may leave."""
+        return Release(tuple(self.sample()), self._fitted("guarantee_").public())
+
+
+def _family(family: str | OwnModel, prior: CoefficientPrior | None) -> Any:
+    if isinstance(family, OwnModel):
+        if prior is not None:
+            raise InputError("prior must be left out with an OwnModel, which states its own, found one")
+        return family
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise InputError(f"family must be an OwnModel or one of {', '.join(FAMILIES)}, found {family!r}")
+    return FAMILIES[family]
+
+
+def _mechanism(mechanism: str | Mechanism, given: dict[str, Any]) -> Mechanism:
+    if isinstance(mechanism, str):
+        return named_mechanism(mechanism, **given)
+    if not isinstance(mechanism, Mechanism):
+        raise InputError(f"mechanism must be a name or a Mechanism, found {type(mechanism).__name__}")
+    if given:
+        raise InputError(f"{', '.join(given)} must be set in the rules of a Mechanism given whole, found beside it")
+    return mechanism
+
+
+def _check_aim(mechanism: Mechanism, epsilon: float | None, given: dict[str, Any]) -> None:
+    """Refuse a target for weights that have no dial, and a dial set by hand beside a target."""
+    if epsilon is None:
+        return
+    if not mechanism.rules:
+        raise InputError(f"mechanism {mechanism.label!r} has no weights to aim at epsilon; leave epsilon out")
+    dial = mechanism.rules[-1].dial
+    if given.get(dial) not in (None, "auto"):
+        raise InputError(f"{dial} must be left out when epsilon is given, which decides it, found {given[dial]!r}")
+
+
+def _target(epsilon: float | None, m: int) -> float | None:
+    """Lipschitz bound at which m draws cost at most epsilon, in floating point too."""
+    if epsilon is None:
+        return None
+    target = epsilon / m / 2
+    while m * (2 * target) > epsilon:
+        target = math.nextafter(target, 0)
+    return target
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise InputError(f"{name} must be a whole number of at least 1, found {value!r}")
+    return int(value)
+
+
+def _positive(name: str, value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real) or not (math.isfinite(value) and value > 0):
+        raise InputError(f"{name} must be positive and finite, found {value!r}")
+    return float(value)

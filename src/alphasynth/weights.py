@@ -1,0 +1,228 @@
+"""The rules, from the records and the last fit to the next alpha: LW, CW, SW, re-weighting, weights of one's own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from alphasynth.errors import InputError
+from alphasynth.fit import Fit
+from alphasynth.records import Records
+
+
+class Rule(Protocol):
+    """One step of a mechanism; `dial` names its one number that a search may turn, which `turned` replaces."""
+
+    @property
+    def dial(self) -> str:
+        """Name of the number that a search turns."""
+        ...
+
+    def turned(self, value: float) -> Rule:
+        """The same rule with the dial at another value."""
+        ...
+
+    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+        """Next alpha, one weight in [0, 1] per distinct row of the records."""
+        ...
+
+
+@dataclass(frozen=True)
+class LW:
+    """Likelihood weights (Algorithm 1): alpha_i = scale * (1 - risk_i) + shift, risk rescaled from F_i to [0, 1].
+
+    The least risky record has risk 0 and the riskiest 1. When all F_i are equal no record is riskier than another and
+    all have risk 0 (the paper's quotient is 0/0). A record whose F_i is not finite takes weight 0.
+    """
+
+    scale: float = 1.0
+    shift: float = 0.0
+    dial = "scale"
+
+    def __post_init__(self) -> None:
+        """Refuse a negative scale and a scale or shift that is not finite."""
+        _check_scale_and_shift(self.scale, self.shift)
+
+    def turned(self, value: float) -> LW:
+        """With another scale."""
+        return replace(self, scale=value)
+
+    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+        """Next alpha from the last fit's F."""
+        largest = fit.largest_distinct
+        finite = np.isfinite(largest)
+        alpha = np.zeros(len(largest))
+        alpha[finite] = _from_risk(_rescale(largest[finite]), self.scale, self.shift)
+        return alpha
+
+
+def _rescale(values: np.ndarray) -> np.ndarray:
+    """Linear map of values onto [0, 1]; all 0 where they are all equal."""
+    low, width = values.min(initial=np.inf), np.ptp(values) if len(values) else 0.0
+    return (values - low) / width if width > 0 else np.zeros(len(values))
+
+
+def _from_risk(risk: np.ndarray, scale: float, shift: float) -> np.ndarray:
+    return np.clip(scale * (1 - risk) + shift, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class CW:
+    """Count weights (Algorithm 2): alpha_i = scale * (1 - IR_i) + shift.
+
+    IR_i is the share of records y_j outside the ball |y_j - y_i| <= radius (times |y_i| if `relative`), the record
+    itself counting as inside. `within` names columns: records are compared with those that share its values there.
+    """
+
+    radius: float
+    relative: bool = False
+    within: tuple[str, ...] = ()
+    scale: float = 1.0
+    shift: float = 0.0
+    dial = "scale"
+
+    def __post_init__(self) -> None:
+        """Refuse a radius that is not positive, a negative scale, and what is not finite."""
+        if not (_is_finite(self.radius) and self.radius > 0):
+            raise InputError(f"radius must be positive and finite, found {self.radius!r}")
+        _check_scale_and_shift(self.scale, self.shift)
+
+    def turned(self, value: float) -> CW:
+        """With another scale."""
+        return replace(self, scale=value)
+
+    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+        """Next alpha from the response's values; a record whose F_i is not finite takes weight 0."""
+        y = np.asarray(records.columns[records.response], np.float64)
+        group = records.group(self.within)
+        radius = self.radius * np.abs(y) if self.relative else np.full(len(y), float(self.radius))
+        inside = count_inside(y, records.counts, group, radius)
+        members = np.bincount(group, records.counts)[group]
+        alpha = _from_risk((members - inside) / members, self.scale, self.shift)
+        return np.where(np.isfinite(fit.largest_distinct), alpha, 0.0)
+
+
+def count_inside(y: np.ndarray, counts: np.ndarray, group: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """For each i the number of records j of its group with |y_j - y_i| <= radius_i, in O(n log n).
+
+    Bisection by the very comparison |y_j - y_i| <= radius_i, which is monotone on either side of y_i in floating point
+    too: a search for y_i - radius_i and y_i + radius_i would round differently.
+    """
+    order = np.lexsort((y, group))
+    values, members = y[order], group[order]
+    number = np.arange(len(y))
+    first = np.searchsorted(members, members, "left")
+    last = np.searchsorted(members, members, "right") - 1
+    limit = radius[order]
+
+    def farthest(end: np.ndarray) -> np.ndarray:
+        """Position of the record farthest towards `end` that is inside, by bisection between it and oneself."""
+        inside, outside = number.copy(), end + np.sign(end - number)
+        while (np.abs(outside - inside) > 1).any():
+            middle = inside + np.sign(outside - inside) * (np.abs(outside - inside) // 2)
+            hit = np.abs(values[middle] - values) <= limit
+            inside, outside = np.where(hit, middle, inside), np.where(hit, outside, middle)
+        return inside
+
+    before = np.concatenate([[0], np.cumsum(counts[order])])
+    result = np.empty(len(y), np.int64)
+    result[order] = before[farthest(last) + 1] - before[farthest(first)]
+    return result
+
+
+@dataclass(frozen=True)
+class SW:
+    """Scalar weight: the same alpha for every record (the exponential mechanism). None: what matches LW's Delta."""
+
+    alpha: float | None = None
+    dial = "alpha"
+
+    def __post_init__(self) -> None:
+        """Refuse a weight outside [0, 1]."""
+        if self.alpha is not None and not (_is_finite(self.alpha) and 0 <= self.alpha <= 1):
+            raise InputError(f"alpha must lie in [0, 1], found {self.alpha!r}")
+
+    def turned(self, value: float) -> SW:
+        """With another weight, at most 1."""
+        return replace(self, alpha=min(value, 1.0))
+
+    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+        """Next alpha: the scalar; a record whose F_i is not finite takes weight 0."""
+        assert self.alpha is not None, "an SW without alpha is settled by a search before it is called"
+        return np.where(np.isfinite(fit.largest_distinct), self.alpha, 0.0)
+
+
+@dataclass(frozen=True)
+class Reweight:
+    """Re-weighting (Algorithm 3): alpha_i = k * Delta / F_i, clipped to [0, 1].
+
+    Where alpha_i > 0 this is the paper's k * alpha_i * Delta / Delta_i, since Delta_i = alpha_i F_i; where alpha_i = 0
+    the paper's quotient is 0/0 and this is its limit. "auto": the largest k < 1 that does not raise Delta.
+    """
+
+    k: float | Literal["auto"] = "auto"
+    dial = "k"
+
+    def __post_init__(self) -> None:
+        """Refuse a k that is not positive."""
+        if self.k != "auto" and not (_is_finite(self.k) and self.k > 0):
+            raise InputError(f"k must be 'auto' or a positive number, found {self.k!r}")
+
+    def turned(self, value: float) -> Reweight:
+        """With another k."""
+        return replace(self, k=value)
+
+    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+        """Next alpha from the last fit's F and Delta; 1 where F_i is 0, 0 where it is not finite."""
+        assert self.k != "auto", "a Reweight without k is settled by a search before it is called"
+        largest = fit.largest_distinct
+        wanted = np.full(len(largest), np.inf)
+        np.divide(self.k * fit.lipschitz.overall, largest, out=wanted, where=largest > 0)
+        return np.clip(wanted, 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Weights of the user's own, one per record in the table's row order (confidential), times a common factor."""
+
+    alpha: Any = field(repr=False)
+    factor: float = 1.0
+    dial = "factor"
+
+    def __post_init__(self) -> None:
+        """Refuse weights that are not numbers in [0, 1]."""
+        try:
+            alpha = np.asarray(self.alpha, np.float64)
+        except (TypeError, ValueError):
+            raise InputError("alpha must be one weight in [0, 1] per record, found what is not a number") from None
+        if alpha.ndim != 1 or not ((alpha >= 0) & (alpha <= 1)).all():
+            raise InputError("alpha must be one weight in [0, 1] per record, found weights outside or another shape")
+        if not (_is_finite(self.factor) and self.factor > 0):
+            raise InputError(f"factor must be positive and finite, found {self.factor!r}")
+        frozen = alpha.copy()
+        frozen.setflags(write=False)
+        object.__setattr__(self, "alpha", frozen)
+
+    def turned(self, value: float) -> Given:
+        """With another common factor."""
+        return replace(self, factor=value)
+
+    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+        """Next alpha: the given weights, at most 1; a record whose F_i is not finite takes weight 0."""
+        alpha = np.clip(records.collapse(self.alpha) * self.factor, 0.0, 1.0)
+        return np.where(np.isfinite(fit.largest_distinct), alpha, 0.0)
+
+
+def _check_scale_and_shift(scale: float, shift: float) -> None:
+    if not (_is_finite(scale) and scale >= 0):
+        raise InputError(f"scale must be at least 0 and finite, found {scale!r}")
+    if not _is_finite(shift):
+        raise InputError(f"shift must be finite, found {shift!r}")
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
