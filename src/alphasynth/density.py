@@ -78,7 +78,7 @@ def log_density(model: Model, draws: Array, data: Data) -> Array:
     """Log density (S,) up to a constant at draws u (S, D), all of them scored in one vectorised pass over the rows."""
     data = taking_part(data)
     # The barrier keeps the compiler from computing the parameters anew for every row.
-    thetas = jax.lax.optimization_barrier(jax.vmap(model.prior.constrain)(draws))
+    thetas = jax.lax.optimization_barrier(jax.vmap(model.prior.constrain)(draws))  # type: ignore[no-untyped-call]
 
     def step(block: tuple[Columns, Array], first: Array, total: Array) -> Array:
         columns, weight = block

@@ -115,6 +115,8 @@ def khat(log_ratios: np.ndarray) -> float:
     size = len(log_ratios)
     tail_size = math.ceil(min(size / 5, 3 * math.sqrt(size)))
     ratios = np.sort(np.where(np.isfinite(log_ratios), log_ratios, -np.inf))
+    if ratios[-1] == -np.inf:
+        return np.inf  # no proposal where the target has any mass
     tail = np.exp(ratios[-tail_size:] - ratios[-1])
     excess = tail - np.exp(ratios[-tail_size - 1] - ratios[-1])
     excess = excess[excess > 0]

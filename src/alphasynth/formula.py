@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,7 +53,7 @@ class Formula:
         if response[0].eval_method.value != "lookup":
             raise InputError(f"the response must be a column as it stands, found {response[0].expr!r}")
         name = response[0].expr
-        covariates = tuple(sorted(str(variable) for variable in terms.required_variables))
+        covariates = tuple(sorted({column for term in terms for factor in term.factors for column in _columns(factor)}))
         if name in covariates:
             raise InputError(f"column {name!r} must not stand on both sides of the formula, found {text!r}")
         return cls(text, name, covariates, terms)
@@ -60,6 +62,22 @@ class Formula:
     def intercept_only(self) -> bool:
         """Whether the right-hand side is 1."""
         return [str(term) for term in self.terms] == ["1"]
+
+
+def _columns(factor: Any) -> set[str]:
+    """Names of the columns that a factor reads.
+
+    Formulaic's own `required_variables` leaves out what stands inside `center(x)` and its like. A name missed here is
+    no leak: the design matrix is computed from these columns alone, and fails without it.
+    """
+    from formulaic.transforms import TRANSFORMS
+
+    if factor.eval_method.value != "python":
+        return {factor.expr} if factor.eval_method.value == "lookup" else set()
+    quoted = set(re.findall(r"`([^`]+)`", factor.expr))
+    tree = ast.parse(re.sub(r"`[^`]+`", "_", factor.expr), mode="eval")
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return quoted | (names - set(TRANSFORMS) - set(dir(builtins)) - {"_"})
 
 
 def design_matrix(formula: Formula, columns: Mapping[str, Any], counts: np.ndarray) -> np.ndarray:

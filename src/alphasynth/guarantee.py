@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from alphasynth import __version__
 
 SCOPE = (
-    "asymptotic and local to this database: an estimate, from the posterior draws at hand, of the largest log-likelihood "
-    "ratio when one record is removed and the weights of the others stay as they are; not epsilon-differential privacy, "
-    "and where one record moves the weights of others (LW, CW, re-weighting) the loss can be larger"
+    "asymptotic and local to this database: estimated from the posterior draws at hand for one record removed while "
+    "the weights of the others stay as they are; it is not epsilon-differential privacy, and where one record moves "
+    "the weights of others (LW, CW, re-weighting) the loss can be larger"
 )
 
 

@@ -49,8 +49,10 @@ def find_mode(model: Model, start: Array, data: Data) -> Mode:
         up = finite & (value >= at.value)
         # After a step up trust the curvature more; after a refused one shorten the next.
         damping = jnp.where(up, jnp.where(at.damping < 1e-6, 0.0, at.damping * 0.1), jnp.maximum(at.damping * 10, 1e-3))
-        kept = jax.tree.map(lambda new, old: jnp.where(up, new, old), (u, value, gradient, hessian), at[:4])
-        return _Climb(*kept, damping=damping, steps=at.steps + 1, gain=0.5 * at.gradient @ step)
+        u, value, gradient, hessian = jax.tree.map(
+            lambda new, old: jnp.where(up, new, old), (u, value, gradient, hessian), at[:4]
+        )
+        return _Climb(u, value, gradient, hessian, damping, at.steps + 1, 0.5 * at.gradient @ step)
 
     def unfinished(at: _Climb) -> Array:
         settled = (at.gain < TOLERANCE) & (at.damping < 1)

@@ -229,6 +229,6 @@ def _whole(name: str, value: object) -> int:
 def _positive(name: str, value: object) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, Real) or not (math.isfinite(value) and value > 0):
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
         raise InputError(f"{name} must be positive and finite, found {value!r}")
     return float(value)

@@ -1,0 +1,65 @@
+"""Shared by the tests: the reference table and posteriors, and a short way to a problem."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from alphasynth.families import NegativeBinomial, Poisson, bind_counts
+from alphasynth.fit import Problem
+from alphasynth.formula import Formula
+from alphasynth.laplace import Laplace
+from alphasynth.records import Records
+
+REFERENCE = Path(__file__).parent / "reference"
+FAMILIES = {"negative_binomial": NegativeBinomial, "poisson": Poisson}
+
+
+@pytest.fixture(scope="session")
+def mixture() -> pd.DataFrame:
+    """1,000 draws from 0.2 NB(100, 5) + 0.8 NB(100, 20)."""
+    return pd.read_csv(REFERENCE / "nb_mixture.csv")
+
+
+@pytest.fixture(scope="session")
+def mixture_alpha() -> pd.DataFrame:
+    return pd.read_csv(REFERENCE / "nb_mixture_alpha.csv")
+
+
+@pytest.fixture(scope="session")
+def posteriors() -> dict:
+    return json.loads((REFERENCE / "posteriors.json").read_text())["fits"]
+
+
+@pytest.fixture(scope="session")
+def make_problem():
+    """Problem of a table: `make_problem(table, formula=..., family=..., alpha=..., within=..., **settings)`."""
+
+    def make(table, formula="y ~ 1", family="negative_binomial", alpha=None, within=(), prior=None, **settings):
+        parsed = Formula.parse(formula)
+        records = Records.from_table(table, list(dict.fromkeys((parsed.response, *parsed.covariates, *within))))
+        if alpha is not None:
+            records = records.split(np.asarray(alpha, float))
+        model, rows = bind_counts(parsed, FAMILIES[family], records, prior)
+        return Problem(records, model, rows, **{"sampler": Laplace(), **settings})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def key() -> np.random.SeedSequence:
+    return np.random.SeedSequence(20240601)
+
+
+@pytest.fixture(scope="session")
+def regression() -> pd.DataFrame:
+    """400 counts with a numeric and a categorical covariate."""
+    rng = np.random.default_rng(7)
+    age = rng.integers(18, 80, 400)
+    sex = rng.choice(["f", "m", "x"], 400, p=[0.5, 0.4, 0.1])
+    mean = np.exp(0.5 + 0.02 * age + 0.3 * (sex == "m") - 0.4 * (sex == "x"))
+    return pd.DataFrame({"visits": rng.poisson(rng.gamma(2.0, mean / 2.0)), "age": age, "sex": sex})
