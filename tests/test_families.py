@@ -32,7 +32,7 @@ def exact_log_rising(phi, y):
 def test_log_rising_is_right_to_rounding(log_phi, y):
     phi = float(np.exp(log_phi))
     expected = exact_log_rising(phi, y)
-    # Rounding of terms of the result's size, or of the quotient's logarithm, which is at most of size 1 where it matters.
+    # Rounding of terms as large as the result or y, and of the quotient's logarithm.
     assert abs(float(log_rising(phi, float(y))) - expected) <= 1e-14 * (abs(expected) + y + 1) + 1e-13
 
 

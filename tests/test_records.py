@@ -108,7 +108,7 @@ def test_too_few_records_are_refused(rows, found):
 
 def test_unknown_and_doubled_columns_are_refused():
     doubled = pd.DataFrame([[1, 2], [3, 4]], columns=["y", "y"])
-    with pytest.raises(InputError, match="'y' .* more than once"):
+    with pytest.raises(InputError, match=r"'y' .* more than once"):
         Records.from_table(doubled, ["y"])
     with pytest.raises(InputError, match=r"'z' .* is not in the table; its columns are 'y'"):
         Records.from_table(pd.DataFrame({"y": [1, 2]}), ["z"])
