@@ -25,7 +25,9 @@ class Automatic:
         failures = draws.diagnostics.failures()
         if not failures:
             return draws
-        note = f"{draws.diagnostics.sampler} failed ({'; '.join(failures)}): {type(self.second).__name__} took over"
-        warnings.warn(note, SamplerWarning, stacklevel=2)
+        names = f"{type(self.first).__name__} draws failed their diagnostics", f"{type(self.second).__name__} took over"
+        # The same words each time, so that Python shows them once; the numbers are in the note.
+        warnings.warn("; ".join(names), SamplerWarning, stacklevel=2)
+        note = f"{names[0]} ({'; '.join(failures)}); {names[1]}"
         draws = self.second.draw(child(key, 1), target, num_draws)
         return replace(draws, diagnostics=replace(draws.diagnostics, note=note))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,26 +46,34 @@ class Trial:
         return self.fit.lipschitz.overall
 
 
-def search(
-    attempt: Callable[[float], Fit], target: float, guess: float, highest: float = math.inf
-) -> tuple[Trial | None, list[Trial]]:
-    """The trial with the largest bound at most `target` on a bracket of dial values up to `highest`, and all trials.
+class Found(NamedTuple):
+    """What a search came to: the best trial, all trials in order, and the draws that ended it early, if any did."""
+
+    best: Trial | None
+    trials: list[Trial]
+    stopped_by: DiagnosticsError | None
+
+
+def search(attempt: Callable[[float], Fit], target: float, guess: float, highest: float = math.inf) -> Found:
+    """The trial with the largest bound at most `target` on a bracket of dial values up to `highest`.
 
     The answer is one of the fits made, never an interpolation, so its bound is at most the target; None if no trial's
     is. A dial that no longer moves alpha is at its end: a target above what the mechanism can reach is met. Draws that
     fail their diagnostics end the search at what it has.
     """
     trials: list[Trial] = []
+    stopped_by = None
 
     def trial(value: float) -> Trial:
         trials.append(Trial(value, attempt(value)))
         return trials[-1]
 
-    # After draws that fail, the trials before them stand; the caller is told when none of them will do.
-    with suppress(DiagnosticsError):
+    try:
         _close_in(trial, target, *_bracket(trial, target, min(guess, highest), highest))
+    except DiagnosticsError as error:
+        stopped_by = error
     kept = [trial for trial in trials if trial.bound <= target]
-    return max(kept, key=lambda trial: trial.bound, default=None), trials
+    return Found(max(kept, key=lambda trial: trial.bound, default=None), trials, stopped_by)
 
 
 def _close_in(trial: Callable[[float], Trial], target: float, low: Trial | None, high: Trial | None) -> None:

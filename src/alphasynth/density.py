@@ -17,7 +17,8 @@ import numpy as np
 from alphasynth.contribution import weighted
 from alphasynth.model import Array, Columns, Model, Rows
 
-BLOCK = 32  # rows; with 4,000 draws a block is 1 MB, which stays in a core's cache
+BLOCK = 32  # rows, under many draws at a time: 1 MB for 4,000 draws, which stays in a core's cache
+WIDE_BLOCK = 256  # rows, under one draw at a time
 State = TypeVar("State")
 
 
@@ -46,15 +47,17 @@ class Target:
         return cls(model, Data(rows.columns, weight, np.int64(rows.size)), rows.start)
 
 
-def over_blocks(columns: Any, size: Array, step: Callable[[Any, Array, State], State], state: State) -> State:
+def over_blocks(
+    columns: Any, size: Array, step: Callable[[Any, Array, State], State], state: State, rows: int = BLOCK
+) -> State:
     """Fold `step(block of columns, first row, state)` over the blocks that hold the first `size` rows."""
 
     def body(number: Array, state: State) -> State:
-        first = number * BLOCK
-        block = jax.tree.map(lambda column: jax.lax.dynamic_slice_in_dim(column, first, BLOCK), columns)
+        first = number * rows
+        block = jax.tree.map(lambda column: jax.lax.dynamic_slice_in_dim(column, first, rows), columns)
         return step(block, first, state)
 
-    folded: State = jax.lax.fori_loop(0, (size + BLOCK - 1) // BLOCK, body, state)
+    folded: State = jax.lax.fori_loop(0, (size + rows - 1) // rows, body, state)
     return folded
 
 
@@ -90,7 +93,10 @@ def log_density(model: Model, draws: Array, data: Data) -> Array:
 
 
 def derivatives(model: Model, u: Array, data: Data) -> tuple[Array, Array, Array]:
-    """Log density at u (D,), its gradient (D,) and its Hessian (D, D); `data` must come from `taking_part`."""
+    """Log density under the smoothed prior at u (D,), its gradient (D,) and its Hessian (D, D).
+
+    `data` must come from `taking_part`.
+    """
 
     def three(function: Callable[[Array], Array]) -> tuple[Array, Array, Array]:
         return (*jax.value_and_grad(function)(u), jax.hessian(function)(u))
@@ -98,7 +104,8 @@ def derivatives(model: Model, u: Array, data: Data) -> tuple[Array, Array, Array
     def step(block: Any, first: Array, sums: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         return jax.tree.map(jnp.add, sums, three(lambda v: _block_density(model, v, block)))
 
-    return over_blocks((data.columns, data.weight), data.size, step, three(model.prior.log_density))
+    start = three(model.prior.smoothed().log_density)
+    return over_blocks((data.columns, data.weight), data.size, step, start, WIDE_BLOCK)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -118,4 +125,4 @@ def _value_and_grad(model: Model, u: Array, data: Data) -> tuple[Array, Array]:
         return jax.tree.map(jnp.add, sums, jax.value_and_grad(lambda v: _block_density(model, v, block))(u))
 
     start = jax.value_and_grad(model.prior.log_density)(u)
-    return over_blocks((data.columns, data.weight), data.size, step, start)
+    return over_blocks((data.columns, data.weight), data.size, step, start, WIDE_BLOCK)

@@ -17,6 +17,7 @@ from alphasynth.sampler import Draws, Key
 
 # Points whose log density is this far below the largest hold no mass that a draw could find.
 DEPTH = 40.0
+MOST_RESIZINGS = 20
 
 
 @dataclass(frozen=True)
@@ -36,38 +37,52 @@ class Grid:
 
     def draw(self, key: Key, target: Target, num_draws: int) -> Draws:
         """Draw `num_draws` grid points, independently."""
-        u, probability, rim = self.weigh(target)
-        rng = np.random.default_rng(key)
-        chosen = rng.choice(len(u), num_draws, p=probability)
+        u, probability, edge_mass, spacing = self.weigh(target)
+        chosen = np.random.default_rng(key).choice(len(u), num_draws, p=probability)
         diagnostics = Diagnostics(
-            sampler="Grid", num_draws=num_draws, ess_bulk=float(num_draws), edge_mass=float(probability[rim].sum())
+            sampler="Grid", num_draws=num_draws, ess_bulk=float(num_draws), edge_mass=edge_mass, spacing=spacing
         )
         return Draws.of(target.model, u[chosen], diagnostics)
 
-    def weigh(self, target: Target) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Grid points u (points^D, D), their probabilities, and which lie on the rim."""
+    def weigh(self, target: Target) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """Grid points u (points^D, D), their probabilities, the mass at the rim and the spacing."""
         size = target.model.prior.size
         if size > 2:
             raise InputError(f"Grid takes models of one or two parameters, found {size}; use Laplace or Nuts")
         mode = find_mode(target.model, target.start, target.data)
         centre, factor = np.asarray(mode.u), np.asarray(mode.factor)
-        z = self._lattice(np.full(size, -12.0), np.full(size, 12.0))
-        for _ in range(20):
+        low, high = np.full(size, -12.0), np.full(size, 12.0)
+        for _ in range(MOST_RESIZINGS):
+            z = self._lattice(low, high)
             value = np.asarray(_scores(target.model, centre + z @ factor.T, target.data))
             value = np.where(np.isnan(value), -np.inf, value)
-            low, high = z.min(axis=0), z.max(axis=0)
-            inside = z[value > value.max() - DEPTH]
-            step = (high - low) / (self.points - 1)
-            wanted = inside.min(axis=0) - step, inside.max(axis=0) + step
-            touches = (wanted[0] < low) | (wanted[1] > high)
-            settled = not touches.any() and ((wanted[1] - wanted[0]) > 0.5 * (high - low)).all()
-            if settled:
+            wanted = self._span(z, value)
+            if (
+                (wanted[0] >= low).all()
+                and (wanted[1] <= high).all()
+                and (wanted[1] - wanted[0] > 0.5 * (high - low)).all()
+            ):
                 break
-            width = np.where(touches, high - low, 0)
-            z = self._lattice(wanted[0] - width * (wanted[0] < low), wanted[1] + width * (wanted[1] > high))
+            low, high = wanted
         weight = np.exp(value - value.max())
+        probability = weight / weight.sum()
         rim = ((z == z.min(axis=0)) | (z == z.max(axis=0))).any(axis=1)
-        return centre + z @ factor.T, weight / weight.sum(), rim
+        spread = np.sqrt(probability @ (z - probability @ z) ** 2)
+        step = (z.max(axis=0) - z.min(axis=0)) / (self.points - 1)
+        with np.errstate(divide="ignore"):
+            spacing = float((step / spread).max())
+        return centre + z @ factor.T, probability, float(probability[rim].sum()), spacing
+
+    def _span(self, z: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Box of the points within DEPTH of the highest, one step wider; twice as wide where they reach the rim."""
+        low, high = z.min(axis=0), z.max(axis=0)
+        step = (high - low) / (self.points - 1)
+        inside = z[value > value.max() - DEPTH]
+        first, last = inside.min(axis=0), inside.max(axis=0)
+        return (
+            np.where(first <= low, low - (high - low) / 2, first - step),
+            np.where(last >= high, high + (high - low) / 2, last + step),
+        )
 
     def _lattice(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         axes = [np.linspace(a, b, self.points) for a, b in zip(low, high, strict=True)]

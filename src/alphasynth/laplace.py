@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,19 +15,31 @@ from alphasynth.diagnostics import Diagnostics, compare_chains, khat
 from alphasynth.errors import InputError
 from alphasynth.mode import Mode, find_mode
 from alphasynth.model import Array, Model
-from alphasynth.sampler import Draws, Key, jax_key
+from alphasynth.sampler import Draws, Key, child, jax_key
 
-# Tails heavier than a posterior's keep importance ratios bounded; an even number makes the chi-square one logarithm.
-DEGREES = 6
-# Steps before the first kept one: at the lowest acceptance allowed (0.1) the start is forgotten to 1 part in 800.
+# Steps before the first kept one: at an acceptance of 0.1 the start is forgotten to 1 part in 800.
 BURN_IN = 64
+
+
+class Attempt(NamedTuple):
+    """Keep one step of every `thin`; propose from a t with `degrees` (even: the chi-square is then one logarithm)."""
+
+    thin: int
+    degrees: int
+
+
+# Degrees of 6 suit posteriors near a normal; where draws come out too alike, tails heavier than any prior's and more
+# proposals for each draw kept.
+ATTEMPTS = (Attempt(1, 6), Attempt(8, 2), Attempt(64, 2))
 
 
 @dataclass(frozen=True)
 class Laplace:
     """Propose from a multivariate t with the mode and curvature of the target, score all proposals in one call, accept.
 
-    Right for posteriors near a normal in shape, which large tables make; where they are not, its diagnostics say so.
+    Right for posteriors near a normal in shape, which large tables make. Where they are skewed, it tries
+    again with heavier tails and more proposals for each draw kept; where that does not help (funnels), the diagnostics
+    say so.
     """
 
     num_chains: int = 4
@@ -38,10 +51,18 @@ class Laplace:
 
     def draw(self, key: Key, target: Target, num_draws: int) -> Draws:
         """Draw `num_draws` times, divided over the chains."""
-        length = -(-num_draws // self.num_chains)
         mode = find_mode(target.model, target.start, target.data)
+        for number, attempt in enumerate(ATTEMPTS):
+            draws = self._draw(child(key, number), target, num_draws, mode, attempt)
+            if not draws.diagnostics.failures() or _hopeless(draws.diagnostics):
+                break
+            mode = _recentre(mode, draws)
+        return draws
+
+    def _draw(self, key: Key, target: Target, num_draws: int, mode: Mode, attempt: Attempt) -> Draws:
+        length = -(-num_draws // self.num_chains)
         u, taken, log_ratio = _propose_and_accept(
-            target.model, jax_key(key), target.data, mode, self.num_chains, length
+            target.model, jax_key(key), target.data, mode, self.num_chains, length, attempt
         )
         chains = np.asarray(u)
         ess_bulk, rhat = compare_chains(chains)
@@ -56,19 +77,35 @@ class Laplace:
         return Draws.of(target.model, chains.reshape(-1, chains.shape[-1])[:num_draws], diagnostics)
 
 
-@partial(jax.jit, static_argnames=("model", "num_chains", "length"))
+def _hopeless(diagnostics: Diagnostics) -> bool:
+    """Whether the proposals miss the target, so that more of them would not help."""
+    return not ((diagnostics.khat or 0) < 1 and (diagnostics.acceptance or 0) > 0.005)
+
+
+def _recentre(mode: Mode, draws: Draws) -> Mode:
+    """Centre and spread of the draws in place of the mode and its curvature, where there are draws enough to tell."""
+    size = draws.u.shape[1]
+    if (draws.diagnostics.ess_bulk or 0) < 10 * size:
+        return mode
+    spread = np.atleast_2d(np.cov(draws.u, rowvar=False))
+    scale = np.sqrt(np.diag(spread))
+    return Mode(draws.u.mean(axis=0), scale[:, None] * np.linalg.cholesky(spread / np.outer(scale, scale)))
+
+
+@partial(jax.jit, static_argnames=("model", "num_chains", "length", "attempt"))
 def _propose_and_accept(
-    model: Model, key: Array, data: Data, mode: Mode, num_chains: int, length: int
+    model: Model, key: Array, data: Data, mode: Mode, num_chains: int, length: int, attempt: Attempt
 ) -> tuple[Array, Array, Array]:
     """Chains (chains, length, D), which proposals were taken, and the log ratio target / proposal of each."""
-    shape = (BURN_IN + length, num_chains)
+    thin, degrees = attempt
+    shape = (BURN_IN + length * thin, num_chains)
     for_normal, for_square, for_uniform = jax.random.split(jax.random.wrap_key_data(key), 3)
     normal = jax.random.normal(for_normal, (*shape, len(mode.u)))
-    uniform = jax.random.uniform(for_square, (*shape, DEGREES // 2), minval=1e-100)
+    uniform = jax.random.uniform(for_square, (*shape, degrees // 2), minval=1e-100)
     chi_square = -2 * jnp.log(jnp.prod(uniform, axis=-1))
-    t = normal * jnp.sqrt(DEGREES / chi_square)[..., None]
+    t = normal * jnp.sqrt(degrees / chi_square)[..., None]
     u = mode.u + t @ mode.factor.T
-    log_t = -0.5 * (DEGREES + len(mode.u)) * jnp.log1p(jnp.sum(t**2, axis=-1) / DEGREES)
+    log_t = -0.5 * (degrees + len(mode.u)) * jnp.log1p(jnp.sum(t**2, axis=-1) / degrees)
     log_target = log_density(model, u.reshape(-1, u.shape[-1]), data).reshape(shape)
     # A density that is not a number is no density: such a proposal is never taken.
     log_ratio = jnp.where(jnp.isnan(log_target), -jnp.inf, log_target) - log_t
@@ -83,5 +120,5 @@ def _propose_and_accept(
     start = jnp.full(num_chains, -jnp.inf), jnp.zeros(num_chains, int)
     _, at = jax.lax.scan(step, start, (log_ratio, log_uniform, jnp.arange(shape[0])))
     taken = at[BURN_IN:] == jnp.arange(BURN_IN, shape[0])[:, None]
-    chains = jnp.take_along_axis(u, at[BURN_IN:, :, None], axis=0)
+    chains = jnp.take_along_axis(u, at[BURN_IN + thin - 1 :: thin, :, None], axis=0)
     return jnp.swapaxes(chains, 0, 1), taken, log_ratio

@@ -74,18 +74,18 @@ def take_step(key: Key, problem: Problem, trail: Trail, rule: Rule, target: floa
     aim = _aim(rule, target, problem, last, refit)
     if aim is None:
         return trail.then(rule, refit(rule(problem.records, last)))
-    best, trials = search(
-        lambda value: refit(rule.turned(value)(problem.records, last)), aim.target, aim.guess, aim.highest
-    )
-    tried = tuple((trial.value, trial.bound) for trial in trials)
-    chosen = best or min(trials, key=lambda trial: trial.bound, default=None)
-    if chosen is None:
-        raise CalibrationError(f"{trail.label}: no trial of {rule.dial} gave draws that can be used", trail)
-    settled = rule.turned(chosen.value)
-    outcome = trail.then(settled, chosen.fit, Search(rule.dial, aim.target, chosen.value, chosen.bound, tried))
-    if best is None:
-        raise CalibrationError(f"{trail.label}: no value of {rule.dial} brings the bound down to the target", outcome)
-    return outcome
+    found = search(lambda value: refit(rule.turned(value)(problem.records, last)), aim.target, aim.guess, aim.highest)
+    nearest = found.best or min(found.trials, key=lambda trial: trial.bound, default=None)
+    if nearest is not None:
+        tried = tuple((trial.value, trial.bound) for trial in found.trials)
+        outcome = Search(rule.dial, aim.target, nearest.value, nearest.bound, tried)
+        trail = trail.then(rule.turned(nearest.value), nearest.fit, outcome)
+    if found.best is None:
+        why = "draws failed their diagnostics on the way" if found.stopped_by else "no value of it goes so low"
+        raise CalibrationError(
+            f"{trail.label}: the search of {rule.dial} must bring the bound down to the target, but {why}", trail
+        ) from found.stopped_by
+    return trail
 
 
 class _Aim(NamedTuple):

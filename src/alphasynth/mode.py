@@ -1,4 +1,4 @@
-"""Newton's method to the mode of a pseudo posterior, and the shape of the density there."""
+"""Newton's method to the mode of a pseudo posterior under the smoothed prior, and the shape of the density there."""
 
 from __future__ import annotations
 

@@ -28,6 +28,10 @@ class Prior(Protocol):
         """Parameters theta, by name, at u (size,)."""
         ...
 
+    def smoothed(self) -> Prior:
+        """A prior without spikes, under which the climb to the mode ends; only the shape of proposals depends on it."""
+        ...
+
 
 class Model(Protocol):
     """A distribution of one column given others. Hashable, holding no data: one compilation serves every table."""

@@ -17,6 +17,10 @@ from alphasynth.model import Array, Model
 from alphasynth.sampler import Draws, Key, child, jax_key
 
 
+# Of so many steps one is kept; the next number is tried where neighbouring draws are too alike.
+THINNINGS = (1, 8)
+
+
 @dataclass(frozen=True)
 class Nuts:
     """Hamiltonian Monte Carlo for targets of any shape.
@@ -36,11 +40,18 @@ class Nuts:
 
     def draw(self, key: Key, target: Target, num_draws: int) -> Draws:
         """Draw `num_draws` times, divided over the chains."""
-        length = -(-num_draws // self.num_chains)
         mode = find_mode(target.model, target.start, target.data)
+        for number, thin in enumerate(THINNINGS):
+            draws = self._draw(child(key, number), target, num_draws, mode, thin)
+            if not draws.diagnostics.failures():
+                break
+        return draws
+
+    def _draw(self, key: Key, target: Target, num_draws: int, mode: Mode, thin: int) -> Draws:
+        length = -(-num_draws // self.num_chains)
         # Starts as wide as the target: R-hat compares chains that began apart.
         starts = np.random.default_rng(child(key, 1)).standard_normal((self.num_chains, target.model.prior.size))
-        z, accept, diverging = _run(target.model, self, length, jax_key(key, 0), target.data, mode, starts)
+        z, accept, diverging = _run(target.model, self, length, thin, jax_key(key, 0), target.data, mode, starts)
         chains = np.asarray(mode.u) + np.asarray(z) @ np.asarray(mode.factor).T
         ess_bulk, rhat = compare_chains(chains)
         diagnostics = Diagnostics(
@@ -54,9 +65,9 @@ class Nuts:
         return Draws.of(target.model, chains.reshape(-1, chains.shape[-1])[:num_draws], diagnostics)
 
 
-@partial(jax.jit, static_argnames=("model", "nuts", "length"))
+@partial(jax.jit, static_argnames=("model", "nuts", "length", "thin"))
 def _run(
-    model: Model, nuts: Nuts, length: int, key: Array, data: Data, mode: Mode, starts: Array
+    model: Model, nuts: Nuts, length: int, thin: int, key: Array, data: Data, mode: Mode, starts: Array
 ) -> tuple[Array, Array, Array]:
     """Chains z (chains, length, D) after warm-up, acceptance probabilities and which transitions diverged."""
     from numpyro.infer.hmc import hmc
@@ -70,9 +81,9 @@ def _run(
             return state, (state.z, state.accept_prob, state.diverging)
 
         state = begin(start, nuts.num_warmup, dense_mass=True, target_accept_prob=nuts.target_accept, rng_key=key)
-        _, path = jax.lax.scan(step, state, None, nuts.num_warmup + length)
+        _, path = jax.lax.scan(step, state, None, nuts.num_warmup + length * thin)
         z, accept, diverging = (value[nuts.num_warmup :] for value in path)
-        return z, accept, diverging
+        return z[thin - 1 :: thin], accept, diverging
 
     keys = jax.random.split(jax.random.wrap_key_data(key), nuts.num_chains)
     chains: tuple[Array, Array, Array] = jax.vmap(chain)(keys, starts)

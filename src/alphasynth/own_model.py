@@ -82,6 +82,10 @@ class OwnPrior:
         free = sites.unravel(u)
         return {name: transform(free[name]) for name, transform in sites.transforms.items()}
 
+    def smoothed(self) -> OwnPrior:
+        """The prior itself."""
+        return self
+
 
 @dataclass(frozen=True)
 class BoundModel:

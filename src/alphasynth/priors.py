@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -87,6 +87,9 @@ class ScaleMixturePrior:
 
 # Gauss-Legendre nodes in log sigma up to the largest scale: log densities are right to 1e-4 for |beta| up to 20.
 SCALE_NODES, LARGEST_SCALE = 48, 300.0
+
+
+SMOOTH_SCALE = 0.5  # smallest scale in the prior that proposals are shaped by
 
 
 @lru_cache
@@ -182,6 +185,15 @@ class CountPrior:
         if self.dispersion is None:
             return self.coefficients.constrain(u, self.K)
         return {**self.coefficients.constrain(u[:-1], self.K), "phi": jnp.exp(u[-1])}
+
+    def smoothed(self) -> CountPrior:
+        """The same prior, but scale mixtures without the spike at 0 that their small scales make.
+
+        On the spike Newton's method finds a mode far narrower than the posterior.
+        """
+        if isinstance(self.coefficients, ScaleMixturePrior):
+            return replace(self, coefficients=ScaleMixturePrior(SMOOTH_SCALE))
+        return self
 
     def start(self, beta: np.ndarray, log_phi: float) -> np.ndarray:
         """Coordinates at given coefficients and dispersion; scales of their size, no correlation."""
