@@ -16,7 +16,6 @@ from alphasynth.mode import Mode, find_mode
 from alphasynth.model import Array, Model
 from alphasynth.sampler import Draws, Key, child, jax_key
 
-
 # Of so many steps one is kept; the next number is tried where neighbouring draws are too alike.
 THINNINGS = (1, 8)
 

@@ -1,0 +1,219 @@
+"""The samplers: one contract for all, and posteriors against RStan and quadrature."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+
+from alphasynth.automatic import Automatic
+from alphasynth.density import Data, Target
+from alphasynth.diagnostics import Diagnostics, ess
+from alphasynth.errors import DiagnosticsError, InputError, SamplerWarning
+from alphasynth.fit import fit
+from alphasynth.grid import Grid
+from alphasynth.laplace import Laplace
+from alphasynth.nuts import Nuts
+from alphasynth.priors import LkjPrior, NormalPrior, ScaleMixturePrior
+from alphasynth.sampler import Draws
+
+SAMPLERS = {"Laplace": Laplace(), "Nuts": Nuts(), "Grid": Grid(), "Automatic": Automatic()}
+
+
+def mean_sd_and_errors(draws, chains):
+    """Mean and sd of draws with their Monte Carlo standard errors, from the effective sizes of x and (x - mean)^2."""
+    mean, sd = draws.mean(), draws.std()
+    square = (draws - mean) ** 2
+    size, size_square = (ess(x.reshape(chains, -1, 1))[0] for x in (draws, square))
+    return mean, sd, sd / np.sqrt(size), square.std() / np.sqrt(size_square) / (2 * sd)
+
+
+@pytest.mark.parametrize("sampler", ["Laplace", "Nuts", "Grid"])
+@pytest.mark.parametrize("label", ["Unweighted", "LW", "LW_final"])
+def test_posteriors_agree_with_rstan_and_quadrature(
+    sampler, label, make_problem, mixture, mixture_alpha, posteriors, key
+):
+    alpha = np.ones(1000) if label == "Unweighted" else mixture_alpha[f"alpha_{label}"].to_numpy()
+    problem = make_problem(mixture, alpha=alpha, sampler=SAMPLERS[sampler], num_draws=4000)
+    theta = fit(key, problem, problem.records.collapse(alpha)).draws.theta
+    for name, values in {"mu": np.exp(theta["beta"][:, 0]), "phi": theta["phi"]}.items():
+        mean, sd, error_mean, error_sd = mean_sd_and_errors(values, chains=4)
+        exact, stan = (posteriors[label][source][name] for source in ("quadrature", "rstan"))
+        # Quadrature's figures are rounded to three decimals.
+        assert abs(mean - exact["mean"]) < 4 * error_mean + 0.0005
+        assert abs(sd - exact["sd"]) < 4 * error_sd + 0.0005
+        assert abs(mean - stan["mean"]) < 4 * np.hypot(error_mean, stan["mcse_mean"]) + 0.0005
+        assert abs(sd - stan["sd"]) < 4 * np.hypot(error_sd, stan["mcse_sd"]) + 0.0005
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_the_contract(sampler, make_problem, mixture, key):
+    """Any number of draws, the right shapes, the same draws for the same key, diagnostics that pass."""
+    problem = make_problem(mixture, sampler=SAMPLERS[sampler], num_draws=1001)
+    one, again = (fit(key, problem, np.ones(problem.records.size)) for _ in range(2))
+    other = fit(np.random.SeedSequence(5), problem, np.ones(problem.records.size))
+    assert one.draws.theta["beta"].shape == (1001, 1)
+    assert one.draws.theta["phi"].shape == (1001,)
+    assert one.draws.u.shape == (1001, 2)
+    assert np.array_equal(one.draws.u, again.draws.u)
+    assert not np.array_equal(one.draws.u, other.draws.u)
+    assert one.draws.diagnostics.failures() == []
+    assert one.draws.diagnostics.num_draws == 1001
+
+
+def test_lipschitz_bound_is_rstans(make_problem, mixture, mixture_alpha, posteriors, key):
+    """RStan's ten blocks of 1,000 draws span their range; two more blocks fall at most a twentieth outside it."""
+    for label in ("Unweighted", "LW", "LW_final"):
+        alpha = np.ones(1000) if label == "Unweighted" else mixture_alpha[f"alpha_{label}"].to_numpy()
+        problem = make_problem(mixture, alpha=alpha)
+        low, high = posteriors[label]["lipschitz_overall_over_ten_blocks_of_1000_draws"]
+        assert 0.95 * low < fit(key, problem, problem.records.collapse(alpha)).lipschitz.overall < 1.05 * high
+
+
+def test_regression_agrees_between_samplers(make_problem, regression, key):
+    """Default prior for K > 1 on `Laplace` and `Nuts`; means within four combined standard errors."""
+    outcome = {}
+    for name in ("Laplace", "Nuts"):
+        problem = make_problem(regression, "visits ~ age + C(sex)", sampler=SAMPLERS[name], num_draws=2000)
+        draws = fit(key, problem, np.ones(problem.records.size)).draws
+        values = np.column_stack([draws.theta["beta"], draws.theta["phi"]])
+        outcome[name] = [mean_sd_and_errors(column, chains=4) for column in values.T]
+    for one, other in zip(outcome["Laplace"], outcome["Nuts"], strict=True):
+        assert abs(one[0] - other[0]) < 4 * np.hypot(one[2], other[2])
+        assert abs(one[1] - other[1]) < 4 * np.hypot(one[3], other[3])
+
+
+def test_the_lkj_prior_runs_on_nuts_and_equals_its_integral_at_one_coefficient(make_problem, mixture, posteriors, key):
+    problem = make_problem(mixture, sampler=Nuts(), prior=LkjPrior(), num_draws=2000)
+    theta = fit(key, problem, np.ones(problem.records.size)).draws.theta
+    mean, _, error, _ = mean_sd_and_errors(np.exp(theta["beta"][:, 0]), chains=4)
+    assert abs(mean - posteriors["Unweighted"]["quadrature"]["mu"]["mean"]) < 4 * error + 0.0005
+
+
+def test_the_lkj_prior_runs_on_nuts_with_several_coefficients(make_problem, regression, key):
+    problem = make_problem(regression, "visits ~ age + C(sex)", sampler=Nuts(), prior=LkjPrior())
+    draws = fit(key, problem, np.ones(problem.records.size)).draws
+    assert draws.theta["correlation"].shape == (1000, 4, 4)
+    assert draws.theta["sigma"].shape == (1000, 4)
+    assert 0.015 < draws.theta["beta"][:, 1].mean() < 0.025  # simulated with 0.02
+
+
+@pytest.mark.parametrize("prior", [NormalPrior(2.5), ScaleMixturePrior()])
+def test_each_prior_runs_on_laplace(make_problem, regression, key, prior):
+    problem = make_problem(regression, "visits ~ age + C(sex)", prior=prior, family="poisson")
+    assert fit(key, problem, np.ones(problem.records.size)).draws.diagnostics.sampler == "Laplace"
+
+
+def test_skewed_posteriors_take_a_second_attempt(make_problem, key):
+    """Counts less spread than a Poisson's: phi has no upper end, and the first attempt's draws are too alike."""
+    problem = make_problem(pd.DataFrame({"y": [5] * 40 + [4, 6] * 5}), num_draws=4000)
+    exact = fit(key, replace(problem, sampler=Grid()), np.ones(problem.records.size)).draws.theta
+    ours = fit(key, problem, np.ones(problem.records.size)).draws.theta
+    for name in ("beta", "phi"):
+        one, other = (np.log(t[name].ravel()) for t in (ours, exact))
+        mean, _, error, _ = mean_sd_and_errors(one, chains=4)
+        assert abs(mean - other.mean()) < 4 * np.hypot(error, other.std() / np.sqrt(4000))
+
+
+class Funnel:
+    """Neal's funnel, which no single curvature describes. A model without data: its log-likelihood is 0."""
+
+    class prior:
+        size = 9
+
+        @staticmethod
+        def log_density(u):
+            return -0.5 * (u[0] / 3) ** 2 - jnp.sum(0.5 * u[1:] ** 2 * jnp.exp(-u[0]) + 0.5 * u[0])
+
+        @staticmethod
+        def constrain(u):
+            return {"u": u}
+
+        @staticmethod
+        def smoothed():
+            return Funnel.prior
+
+    @staticmethod
+    def log_lik(theta, columns):
+        return jnp.zeros_like(columns["y"])
+
+
+@pytest.fixture
+def funnel():
+    return Target(Funnel, Data({"y": np.zeros(1024)}, np.zeros(1024), np.int64(1)), np.full(9, 0.5))
+
+
+def test_a_funnel_fails_laplaces_diagnostics(funnel, key):
+    with jax.enable_x64(True):
+        draws = Laplace().draw(key, funnel, 1000)
+    assert draws.diagnostics.failures()
+    with pytest.raises(DiagnosticsError, match="Laplace draws must pass their diagnostics before use") as error:
+        draws.check()
+    assert error.value.draws is draws
+
+
+class Fixed:
+    """A sampler that returns given draws."""
+
+    def __init__(self, **diagnostics):
+        self.diagnostics = Diagnostics(**{"sampler": "Fixed", "num_draws": 1000, **diagnostics})
+
+    def draw(self, key, target, num_draws):
+        return Draws(np.zeros((1000, 9)), {}, self.diagnostics)
+
+
+def test_automatic_goes_over_to_the_second_sampler_and_says_so(funnel, key):
+    with jax.enable_x64(True), pytest.warns(SamplerWarning, match="Laplace draws failed their diagnostics; Fixed took"):
+        draws = Automatic(Laplace(), Fixed(rhat=1.0)).draw(key, funnel, 1000)
+    assert draws.diagnostics.sampler == "Fixed"
+    assert draws.diagnostics.note.startswith("Laplace draws failed their diagnostics (")
+    assert draws.diagnostics.note.endswith("; Fixed took over")
+
+
+def test_automatic_stays_with_the_first_sampler_while_it_passes(make_problem, mixture, key):
+    problem = make_problem(mixture, sampler=Automatic(Laplace(), Fixed(rhat=9.0)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fit(key, problem, np.ones(problem.records.size)).draws.diagnostics.note == ""
+
+
+def test_nothing_is_fitted_from_draws_that_fail(make_problem, mixture, key):
+    problem = make_problem(mixture, sampler=Fixed(rhat=2.0))
+    with pytest.raises(DiagnosticsError, match=r"R-hat 2, at most 1\.050") as error:
+        fit(key, problem, np.ones(problem.records.size))
+    assert error.value.draws.num_draws == 1000
+
+
+def test_a_grid_too_coarse_for_its_target_fails(make_problem, key):
+    problem = make_problem(pd.DataFrame({"y": [0] * 999 + [100_000]}), sampler=Grid())
+    with pytest.raises(DiagnosticsError, match="spacing"):
+        fit(key, problem, np.ones(problem.records.size))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Laplace(num_chains=1), "num_chains must be at least 2, found 1"),
+        (lambda: Nuts(num_warmup=0), "num_warmup >= 1"),
+        (lambda: Grid(points=10), "points must be at least 51, found 10"),
+    ],
+)
+def test_settings_no_sampler_can_run_with_are_refused(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_grid_refuses_more_than_two_parameters(make_problem, regression, key):
+    problem = make_problem(regression, "visits ~ age", sampler=Grid())
+    with pytest.raises(InputError, match="one or two parameters, found 3"):
+        fit(key, problem, np.ones(problem.records.size))
+
+
+def test_too_few_draws_are_refused(make_problem, mixture):
+    with pytest.raises(InputError, match="num_draws must be at least 100, found 99"):
+        make_problem(mixture, num_draws=99)
