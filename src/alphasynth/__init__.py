@@ -34,6 +34,7 @@ _HOME = {
     "PublicGuarantee": "guarantee",
     "Release": "synthesize",
     "Synthesizer": "synthesizer",
+    "use_compilation_cache": "compilation",
 }
 
 __all__ = ["__version__", *_HOME]

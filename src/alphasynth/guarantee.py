@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 
 from alphasynth import __version__
 
@@ -111,12 +112,9 @@ def round_up(value: float, digits: int = 4) -> str:
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    places = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
-    scaled = math.ceil(value * 10**places)
-    # The product above is rounded too: one more unit wherever the decimal would read below the value.
-    if scaled / 10**places < value:
-        scaled += 1
-    text = f"{scaled / 10**places:.{places}f}"
+    exact = Decimal(value)
+    places = max(digits - 1 - exact.adjusted(), 0)
+    text = f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_CEILING):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

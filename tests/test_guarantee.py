@@ -1,0 +1,71 @@
+"""What is promised, in numbers that are never rounded down and words that are never more."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alphasynth.guarantee import Guarantee, PublicGuarantee, round_up
+from alphasynth.synthesize import Release
+
+GUARANTEE = Guarantee("LW", ("LW",), 5.555555, 20, 1000, 1000, "Laplace", policy_epsilon=230.0, releasable=True)
+
+
+@given(st.floats(1e-12, 1e12), st.integers(1, 8))
+def test_round_up_is_never_below_and_close(value, digits):
+    shown = Fraction(round_up(value, digits))
+    assert shown >= Fraction(value)
+    assert shown <= Fraction(value) * (1 + Fraction(10) ** (1 - digits)) + Fraction(value) / 10**12
+
+
+def test_epsilon_is_twice_delta_and_adds_up_over_draws():
+    assert GUARANTEE.epsilon_per_draw == 2 * 5.555555
+    assert GUARANTEE.epsilon_total == 20 * 2 * 5.555555
+
+
+def test_the_sentence_is_one_and_honest():
+    sentence = str(GUARANTEE)
+    assert "epsilon 11.12 per draw, 222.3 for 20 draws" in sentence  # 11.11111 and 222.2222, rounded up
+    assert "not epsilon-differential privacy" in sentence
+    assert "asymptotic and local to this database" in sentence
+    assert sentence.endswith(".")
+    assert ". " not in sentence
+    seeded = dataclasses.replace(GUARANTEE, releasable=False)
+    assert "not for release" in str(seeded)
+    assert "not for release" in str(seeded.public())
+
+
+def test_the_public_part_holds_the_policys_number_and_not_the_realised_one():
+    public = GUARANTEE.public()
+    assert public.epsilon == 230.0
+    numbers = [value for value in vars(public).values() if isinstance(value, float)]
+    assert numbers == [230.0]
+    for text in (str(public), repr(public)):
+        for realised in ("5.55", "11.1", "222.2"):
+            assert realised not in text
+    unaimed = dataclasses.replace(GUARANTEE, policy_epsilon=None).public()
+    assert unaimed.epsilon is None
+    assert "no policy budget was set" in str(unaimed)
+
+
+PLAIN = {"str", "bool", "int", "float | None", "tuple[str, ...]"}
+
+
+def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
+    """Words, switches, the policy's epsilon and whole numbers (m, tables per draw, n); a release adds frames."""
+    fields = {field.name: field.type for field in dataclasses.fields(PublicGuarantee)}
+    assert set(fields.values()) <= PLAIN
+    assert [name for name, kind in fields.items() if "float" in kind] == ["epsilon"]
+    assert [name for name, kind in fields.items() if kind == "int"] == ["m", "tables_per_draw", "n_is_public"]
+    assert {field.name: field.type for field in dataclasses.fields(Release)} == {
+        "tables": "tuple[Frame, ...]",
+        "guarantee": "PublicGuarantee",
+    }
+    for kind in (PublicGuarantee, Release):
+        with pytest.raises((dataclasses.FrozenInstanceError, AttributeError, TypeError)):
+            object.__new__(kind).alpha = np.ones(3)

@@ -1,0 +1,122 @@
+"""The fold: a mechanism is a tuple of rules, a run a trail of fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from alphasynth.errors import InputError
+from alphasynth.fit import fit
+from alphasynth.mechanism import NAMES, Mechanism, named_mechanism, run
+from alphasynth.sampler import child
+from alphasynth.weights import CW, LW, SW, Given, Reweight
+
+
+def test_the_trail_is_the_fold_written_out(make_problem, mixture, key):
+    problem = make_problem(mixture)
+    trail = run(key, problem, Mechanism("mine", rules=(LW(0.8, 0.1), Reweight(k=0.9))))
+    first = fit(child(key, 0), problem, np.ones(problem.records.size))
+    second = fit(child(key, 1), problem, LW(0.8, 0.1)(problem.records, first))
+    third = fit(child(key, 2), problem, Reweight(k=0.9)(problem.records, second))
+    assert len(trail.fits) == 3
+    for ours, expected in zip(trail.fits, (first, second, third), strict=True):
+        assert np.array_equal(ours.alpha, expected.alpha)
+        assert np.array_equal(ours.draws.u, expected.draws.u)
+    assert trail.searches == ()
+
+
+def test_lw_on_the_reference_table(make_problem, mixture, mixture_alpha, key):
+    trail = run(key, make_problem(mixture), Mechanism("LW_final", (LW(), Reweight())))
+    before, after = trail.fits[1].lipschitz.overall, trail.fits[2].lipschitz.overall
+    assert 5.4 < before < 5.7
+    assert 0.98 * before <= after <= before
+    (search,) = trail.searches
+    assert search.dial == "k"
+    assert search.value < 1
+    assert search.reached == after <= search.target == before
+    assert search.gap == pytest.approx(1 - after / before)
+    # RStan's weights, from another thousand draws: F differs by a few per cent at the extremes.
+    assert np.abs(trail.fits[1].alpha - mixture_alpha["alpha_LW"]).max() < 0.02
+
+
+def test_sw_matches_lws_bound(make_problem, mixture, key):
+    trail = run(key, make_problem(mixture), Mechanism("SW", (SW(),)))
+    lw = run(key, make_problem(mixture), Mechanism("LW", (LW(),)))
+    reached = trail.fits[-1].lipschitz.overall
+    assert len(trail.fits) == 2  # LW's fit is a trial, kept apart
+    assert trail.searches[0].target == lw.fits[-1].lipschitz.overall
+    assert 0.99 * trail.searches[0].target <= reached <= trail.searches[0].target
+    assert len(np.unique(trail.fits[-1].alpha)) == 1
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        (LW(),),
+        (LW(1.5, 0.1), Reweight(k=0.95)),
+        (CW(0.3, relative=True),),
+        (CW(8.0, within=("x",)), Reweight(k=0.95)),
+        (SW(0.4),),
+    ],
+)
+def test_grouping_never_changes_a_result(make_problem, key, rules):
+    """The same run with every record a row of its own, told apart by weights that no rule reads."""
+    rng = np.random.default_rng(11)
+    table = pd.DataFrame({"y": rng.poisson(rng.gamma(5, 4, 300)), "x": rng.integers(0, 3, 300)})
+    grouped = make_problem(table, within=("x",))
+    single = make_problem(table, within=("x",), alpha=np.arange(300) / 300)
+    assert single.records.size == 300 > grouped.records.size
+    one, other = (run(key, problem, Mechanism("mine", rules)) for problem in (grouped, single))
+    for a, b in zip(one.fits, other.fits, strict=True):
+        np.testing.assert_allclose(a.alpha, b.alpha, rtol=1e-9)
+        np.testing.assert_allclose(a.lipschitz.by_record, b.lipschitz.by_record, rtol=1e-9)
+        np.testing.assert_allclose(a.draws.u, b.draws.u, rtol=1e-9)
+
+
+def test_given_weights_may_differ_between_equal_records(make_problem, key):
+    rng = np.random.default_rng(3)
+    table, alpha = pd.DataFrame({"y": rng.poisson(30, 200)}), rng.uniform(0, 1, 200)
+    trail = run(key, make_problem(table, alpha=alpha), Mechanism("mine", (Given(alpha), Reweight(k=0.95))))
+    assert np.array_equal(trail.fits[1].alpha, alpha)
+    bounds = trail.fits[1].lipschitz
+    F = bounds.by_record / alpha
+    for value in np.unique(table["y"]):
+        same = F[table["y"] == value]
+        np.testing.assert_allclose(same, same[0])
+    np.testing.assert_allclose(trail.fits[2].alpha, np.clip(0.95 * bounds.overall / F, 0, 1))
+
+
+def test_all_records_identical(make_problem, key):
+    trail = run(key, make_problem(pd.DataFrame({"y": [12] * 300})), Mechanism("LW_final", (LW(), Reweight(k=0.95))))
+    assert trail.fits[1].alpha.tolist() == [1.0] * 300
+    assert trail.fits[2].alpha == pytest.approx(np.full(300, 0.95))
+
+
+def test_the_six_names():
+    assert list(NAMES) == ["Unweighted", "LW", "CW", "SW", "LW_final", "CW_final"]
+    options = {"CW": {"radius": 3.0}, "CW_final": {"radius": 3.0}}
+    rules = {name: named_mechanism(name, **options.get(name, {})).rules for name in NAMES}
+    assert rules == {
+        "Unweighted": (),
+        "LW": (LW(),),
+        "CW": (CW(3.0),),
+        "SW": (SW(),),
+        "LW_final": (LW(), Reweight()),
+        "CW_final": (CW(3.0), Reweight()),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("BW", {}, "mechanism must be one of Unweighted, LW, CW, SW, LW_final, CW_final, found 'BW'"),
+        ("CW", {}, "'CW' needs a radius"),
+        ("CW_final", {"k": 0.9}, "'CW_final' needs a radius"),
+        ("LW", {"radius": 1.0}, "'LW' takes scale, shift, found radius"),
+        ("Unweighted", {"k": 0.9}, "'Unweighted' takes no options, found k"),
+    ],
+)
+def test_names_refuse_what_they_do_not_take(name, options, message):
+    with pytest.raises(InputError, match=message):
+        named_mechanism(name, **options)
