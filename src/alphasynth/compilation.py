@@ -17,8 +17,12 @@ def use_compilation_cache(folder: str | os.PathLike[str] | None = None) -> Path:
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphasynth"
     path = Path(folder) if folder is not None else default
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    jax.config.update("jax_compilation_cache_dir", str(path))
-    # Programs compile in a second or less each; JAX would keep only those that take longer.
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    options = {
+        "jax_compilation_cache_dir": str(path),
+        # Programs compile in a second or less each; JAX would keep only those that take longer.
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    for name, value in options.items():
+        jax.config.update(name, value)  # type: ignore[no-untyped-call]
     return path

@@ -65,7 +65,7 @@ def find_mode(model: Model, start: Array, data: Data) -> Mode:
 
 
 def inverse_factor(hessian: Array, damping: Array) -> Array:
-    """Factor L of the inverse L L' of the negative Hessian, made positive definite and damped.
+    """Lower factor L of the inverse L L' of the negative Hessian, made positive definite and damped.
 
     Coordinates are first scaled by their own curvature (Marquardt), so that units of covariates do not matter.
     """
@@ -73,4 +73,5 @@ def inverse_factor(hessian: Array, damping: Array) -> Array:
     values, vectors = jnp.linalg.eigh(-hessian * scale[:, None] * scale[None, :])
     values = jnp.abs(values)
     values = jnp.maximum(values, FLATTEST * jnp.max(values)) + damping
-    return scale[:, None] * vectors / jnp.sqrt(values)
+    # The lower triangular factor, not the eigenvectors', whose signs are arbitrary: common random numbers must stay so.
+    return scale[:, None] * jnp.linalg.cholesky((vectors / values) @ vectors.T)

@@ -196,7 +196,11 @@ def _with_start(model: BoundModel, rows: Rows, counts: np.ndarray) -> Rows:
     values = [np.asarray(_log_lik_at(model, u, rows.columns))[: rows.size] for u in points]
     best = max(range(len(points)), key=lambda i: _merit(values[i], counts))
     part = np.arange(min(ROWS_COMPARED, (rows.size + 1) // 2))[::-1]
-    apart = model.log_lik(model.prior.constrain(points[best]), {name: c[part] for name, c in rows.columns.items()})
+    # These rows alone, in reverse, and the first of them for the rest: the same shape, so the same compiled program.
+    among = np.concatenate([part, np.full(len(rows.columns["y"]) - len(part), part[0])])
+    apart = _log_lik_at(model, points[best], {name: column[among] for name, column in rows.columns.items()})[
+        : len(part)
+    ]
     if not np.allclose(np.asarray(apart), values[best][part], rtol=1e-9, atol=1e-9, equal_nan=True):
         raise InputError("each record's log-likelihood must read its own row only, found a model that reads other rows")
     return Rows(rows.columns, rows.size, rows.of, points[best], np.isfinite(values[best]))

@@ -1,0 +1,77 @@
+"""The shape of the package: who imports whom, what is public, and docstrings and documents that run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import alphasynth
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "alphasynth"
+# A file imports only from those above it.
+ORDER = [
+    *("errors", "frames", "records", "formula"),
+    *("model", "contribution", "priors", "families", "own_model"),
+    *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "automatic"),
+    *("lipschitz", "fit", "weights", "calibrate", "mechanism"),
+    *("guarantee", "synthesize", "synthesizer", "compilation"),
+]
+
+
+def test_every_file_is_in_the_list():
+    assert sorted(ORDER) == sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_imports_point_up_the_list(name):
+    tree = ast.parse((PACKAGE / f"{name}.py").read_text())
+    typing_only = {
+        node
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(tree):
+        module = node.module or "" if isinstance(node, ast.ImportFrom) and node not in typing_only else ""
+        if module.startswith("alphasynth."):
+            assert ORDER.index(module.split(".")[1]) < ORDER.index(name)
+
+
+def test_everything_offered_is_there():
+    for name in alphasynth.__all__:
+        assert getattr(alphasynth, name) is not None
+    assert dir(alphasynth) == sorted(alphasynth.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = alphasynth.nothing
+
+
+def test_alpha_meets_the_likelihood_in_one_function_only():
+    """No other file multiplies by a log-likelihood; they call `weighted`."""
+    for path in PACKAGE.glob("*.py"):
+        if path.stem != "contribution":
+            assert not re.search(r"\* *(log_lik|largest_log_lik)\b|\blog_lik \*", path.read_text()), path
+
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_python_in_the_documents_runs(path, tmp_path, monkeypatch, capsys):
+    """All blocks of a document run one after the other, in a folder that holds the reference table."""
+    blocks = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
+    (tmp_path / "nb_mixture.csv").write_text((ROOT / "tests" / "reference" / "nb_mixture.csv").read_text())
+    monkeypatch.chdir(tmp_path)
+    namespace: dict = {"__name__": "document"}
+    for block in blocks:
+        exec(compile(block, str(path), "exec"), namespace)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_in_the_documents_lead_somewhere(path):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
+        if not target.startswith("http"):
+            assert (path.parent / target).exists(), target
