@@ -193,7 +193,7 @@ def job_scale(n: str) -> dict[str, float]:
 
 
 def peak() -> float:
-    """Largest resident size of this process so far, in MB. (`ru_maxrss` would start at the parent's.)"""
+    """Largest resident size of this process so far, in MB (`ru_maxrss` would start at the parent's)."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 

@@ -7,6 +7,7 @@ release; the folders are laid out as they would be for a real table.
 from __future__ import annotations
 
 import json
+import textwrap
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -72,8 +73,11 @@ def main() -> None:
         (release / f"{label}_guarantee.json").write_text(json.dumps(asdict(published.guarantee), indent=2) + "\n")
     pd.DataFrame(summary).to_csv(confidential / "summary.csv", index=False)
 
-    print(f"\nStatistics are means over the {M} synthetic tables. Delta is from {guarantee.num_draws:,} draws; m draws")
-    print(f"cost m times epsilon per draw. Each epsilon is {guarantee.scope}.")
+    words = (
+        f"Statistics are means over the {M} synthetic tables. Delta is from {guarantee.num_draws:,} draws; m draws cost "
+        f"m times epsilon per draw. Each epsilon is {guarantee.scope}."
+    )
+    print(f"\n{textwrap.fill(words, 100)}")
     print(f"\nSynthetic tables and their public guarantees: {release}/")
     print(f"Weights and bounds by record, confidential for a real table: {confidential}/")
     print(f"Took {time.perf_counter() - begin:.1f} s.")

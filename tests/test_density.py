@@ -114,6 +114,10 @@ def test_rows_of_weight_zero_take_no_part_not_even_in_derivatives():
             def constrain(u):
                 return {"u": u[0]}
 
+            @staticmethod
+            def smoothed():
+                return Spoiled.prior
+
         @staticmethod
         def log_lik(theta, columns):
             return jnp.log(columns["x"]) * jnp.sqrt(columns["x"]) * theta["u"] / columns["x"]

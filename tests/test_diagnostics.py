@@ -60,15 +60,17 @@ GOOD = {"sampler": "x", "num_draws": 4000, "acceptance": 0.8, "ess_bulk": 3000.0
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"acceptance": 0.004}, "acceptance 0.004, at least 0.1"),
+        ({"acceptance": 0.004}, "acceptance 0.004, at least 0.01"),
         ({"ess_bulk": 399.0}, "bulk ESS 399, at least 400"),
-        ({"rhat": 1.011}, "R-hat 1.011, at most 1.010"),
+        ({"rhat": 1.013}, "R-hat 1.013, at most 1.012"),
+        ({"num_draws": 10_000, "rhat": 1.011}, "R-hat 1.011, at most 1.010"),
         ({"rhat": float("nan")}, "R-hat nan"),
         ({"khat": 0.71}, "k-hat 0.71, at most 0.7"),
         ({"divergences": 5}, "divergences 5, at most 0.1 %"),
         ({"edge_mass": 1e-6}, "edge mass 1e-06"),
         ({"num_draws": 1000, "ess_bulk": 249.0}, "bulk ESS 249, at least 250"),
-        ({"num_draws": 1000, "rhat": 1.021}, "R-hat 1.021, at most 1.020"),
+        ({"num_draws": 1000, "rhat": 1.051}, "R-hat 1.051, at most 1.050"),
+        ({"spacing": 0.51}, "spacing 0.51, at most 0.5 standard deviations"),
     ],
 )
 def test_each_limit_fails_when_it_is_broken(change, words):
