@@ -74,7 +74,7 @@ def main() -> None:
     pd.DataFrame(summary).to_csv(confidential / "summary.csv", index=False)
 
     words = (
-        f"Statistics are means over the {M} synthetic tables. Delta is from {guarantee.num_draws:,} draws; m draws cost "
+        f"Statistics are means over {M} synthetic tables. Delta is from {guarantee.num_draws:,} draws; m draws cost "
         f"m times epsilon per draw. Each epsilon is {guarantee.scope}."
     )
     print(f"\n{textwrap.fill(words, 100)}")

@@ -64,7 +64,7 @@ def test_without_a_seed_nothing_repeats_but_the_draws_stay_picked(mixture):
     first, second = one.sample()[0], one.sample()[0]
     assert not first.equals(second)
     # Both come from the one draw that was picked: their means differ by sampling noise only.
-    picked = float(np.exp(one._picked.theta["beta"][0, 0]))
+    picked = float(np.exp(one._fitted.picked.theta["beta"][0, 0]))
     for table in (first, second):
         assert abs(table["y"].mean() - picked) < 5 * math.sqrt(picked / 1000)
 
@@ -274,7 +274,7 @@ def test_a_failed_fit_leaves_nothing_half_done(fitted, mixture):
 
 
 def test_m_cannot_exceed_the_draws(mixture):
-    with pytest.raises(syn.InputError, match="m must lie between 1 and the number of draws, 1,000, found 1001"):
+    with pytest.raises(syn.InputError, match="m must be at most the number of draws, 1,000, found 1,001"):
         syn.Synthesizer(**GOOD | {"m": 1001}).fit(mixture)
 
 
@@ -283,6 +283,8 @@ def test_representations_show_nothing_confidential(mixture):
     alpha = np.append(np.linspace(0, 1, 1000), 0.123456789)
     mine = syn.Mechanism("mine", rules=(syn.Given(alpha), syn.Reweight(k=0.95)))
     s = syn.Synthesizer(**GOOD | {"mechanism": mine}).fit(table)
-    shown = " ".join(repr(thing) for thing in (s, s.trail_, s.lipschitz_, mine, s.release(), s._problem_))
+    shown = " ".join(
+        repr(thing) for thing in (s, s.trail_, s.lipschitz_, mine, s.release(), s._fitted.problem, s._fitted)
+    )
     assert "987654" not in shown
     assert "0.1234" not in shown

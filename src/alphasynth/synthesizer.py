@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,14 +17,25 @@ from alphasynth.formula import Formula
 from alphasynth.frames import Frame, require
 from alphasynth.guarantee import Guarantee
 from alphasynth.lipschitz import Lipschitz
-from alphasynth.mechanism import Mechanism, named_mechanism, run
+from alphasynth.mechanism import Mechanism, Trail, named_mechanism, run
 from alphasynth.model import Model
 from alphasynth.own_model import OwnModel
 from alphasynth.priors import CoefficientPrior
 from alphasynth.records import Records
-from alphasynth.sampler import Draws, Sampler, child
+from alphasynth.sampler import Draws, Key, Sampler, child
 from alphasynth.synthesize import Layout, Release, pick, synthesize
 from alphasynth.weights import CW, Given
+
+
+class _Outcome(NamedTuple):
+    """What a fit leaves (confidential)."""
+
+    key: Key
+    problem: Problem
+    trail: Trail
+    picked: Draws
+    layout: Layout
+    guarantee: Guarantee
 
 
 class Synthesizer:
@@ -80,12 +91,15 @@ class Synthesizer:
         self._check_public()
         self.sampler = sampler or Automatic()
         self.num_draws = _whole("num_draws", num_draws)
+        if self.m > self.num_draws:
+            raise InputError(f"m must be at most the number of draws, {self.num_draws:,}, found {self.m:,}")
         self.thresh = thresh
         self.rows = None if rows is None else _whole("rows", rows)
         self.tables_per_draw = _whole("tables_per_draw", tables_per_draw)
         if seed is not None and not (isinstance(seed, Integral) and seed >= 0):
             raise InputError(f"seed must be a whole number of at least 0, found {seed!r}")
         self.seed = seed
+        self._outcome: _Outcome | None = None
 
     def _check_public(self) -> None:
         if self.formula.response in self.public:
@@ -125,8 +139,7 @@ class Synthesizer:
             public_columns=self.public,
             releasable=self.seed is None,
         )
-        self.trail_, self.guarantee_ = trail, guarantee
-        self._key, self._problem_, self._picked, self._layout = key, problem, picked, layout
+        self._outcome = _Outcome(key, problem, trail, picked, layout, guarantee)
         return self
 
     def _problem(self, table: Frame) -> Problem:
@@ -149,19 +162,30 @@ class Synthesizer:
         return Problem(records, model, rows, self.sampler, self.num_draws, self.thresh)
 
     @property
+    def trail_(self) -> Trail:
+        """The first fit and one per rule; confidential."""
+        return self._fitted.trail
+
+    @property
     def alpha_(self) -> np.ndarray:
         """Final weights (n,) in the table's row order; confidential."""
-        return self._fitted("trail_").fits[-1].alpha
+        return self.trail_.fits[-1].alpha
 
     @property
     def lipschitz_(self) -> Lipschitz:
         """Final Lipschitz bounds, by record and overall; confidential."""
-        return self._fitted("trail_").fits[-1].lipschitz
+        return self.trail_.fits[-1].lipschitz
 
-    def _fitted(self, name: str) -> Any:
-        if name not in self.__dict__:
+    @property
+    def guarantee_(self) -> Guarantee:
+        """The realised guarantee; confidential."""
+        return self._fitted.guarantee
+
+    @property
+    def _fitted(self) -> _Outcome:
+        if self._outcome is None:
             raise InputError("fit(table) must come first")
-        return self.__dict__[name]
+        return self._outcome
 
     def sample(self) -> list[Frame]:
         """`tables_per_draw` tables for each of the m draws picked by `fit`, of the input's kind.
@@ -169,14 +193,14 @@ class Synthesizer:
         They hold the synthesized and the public columns and nothing else. Sampling again uses the same m draws, so it
         costs nothing more.
         """
-        picked: Draws = self._fitted("_picked")
+        fitted = self._fitted
         # With a seed the same rows come again; without one, new entropy decides them each time.
-        key = child(self._key, 2) if self.seed is not None else np.random.SeedSequence()
-        return synthesize(key, self._problem_, picked, self._layout, self.rows, self.tables_per_draw)
+        key = child(fitted.key, 2) if self.seed is not None else np.random.SeedSequence()
+        return synthesize(key, fitted.problem, fitted.picked, fitted.layout, self.rows, self.tables_per_draw)
 
     def release(self) -> Release:
         """Tables and the public part of the guarantee: the only thing that may leave."""
-        return Release(tuple(self.sample()), self._fitted("guarantee_").public())
+        return Release(tuple(self.sample()), self._fitted.guarantee.public())
 
 
 def _family(family: str | OwnModel, prior: CoefficientPrior | None) -> Any:
