@@ -40,11 +40,18 @@ def test_the_sentence_is_one_and_honest():
     assert "not for release" in str(seeded.public())
 
 
+def test_dropped_draws_are_spoken_of_and_the_policys_number_is_not_rounded_down():
+    cut = dataclasses.replace(GUARANTEE, thresh=0.9, policy_epsilon=5.1234549)
+    for text in (str(cut), str(cut.public())):
+        assert "those above the 0.9 quantile of their bounds dropped" in text
+    assert "epsilon 5.124 " in str(cut.public())
+
+
 def test_the_public_part_holds_the_policys_number_and_not_the_realised_one():
     public = GUARANTEE.public()
     assert public.epsilon == 230.0
     numbers = [value for value in vars(public).values() if isinstance(value, float)]
-    assert numbers == [230.0]
+    assert numbers == [230.0, 1.0]  # the policy's epsilon, and thresh
     for text in (str(public), repr(public)):
         for realised in ("5.55", "11.1", "222.2"):
             assert realised not in text
@@ -53,15 +60,15 @@ def test_the_public_part_holds_the_policys_number_and_not_the_realised_one():
     assert "no policy budget was set" in str(unaimed)
 
 
-PLAIN = {"str", "bool", "int", "float | None", "tuple[str, ...]"}
+PLAIN = {"str", "bool", "int", "float", "float | None", "tuple[str, ...]"}
 
 
 def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
-    """Words, switches, the policy's epsilon and whole numbers (m, tables per draw, n); a release adds frames."""
+    """Words, switches, the policy's numbers, settings and n; a release adds frames."""
     fields = {field.name: field.type for field in dataclasses.fields(PublicGuarantee)}
     assert set(fields.values()) <= PLAIN
-    assert [name for name, kind in fields.items() if "float" in kind] == ["epsilon"]
-    assert [name for name, kind in fields.items() if kind == "int"] == ["m", "tables_per_draw", "n_is_public"]
+    assert [name for name, kind in fields.items() if "float" in kind] == ["epsilon", "thresh"]
+    assert [name for name, kind in fields.items() if kind == "int"] == ["m", "tables_per_draw", "n", "num_draws"]
     assert {field.name: field.type for field in dataclasses.fields(Release)} == {
         "tables": "tuple[Frame, ...]",
         "guarantee": "PublicGuarantee",

@@ -88,7 +88,12 @@ def test_what_is_not_finite_has_an_infinite_bound(make_problem, mixture):
         assert np.isinf(largest_log_lik(problem.model, draws, problem.rows)).all()
 
 
-@pytest.mark.parametrize("thresh", [0, -1, 1.5])
+@pytest.mark.parametrize("thresh", [0, -1, 1.5, "all", None])
 def test_thresh_must_be_a_quantile(make_problem, mixture, thresh):
     with pytest.raises(InputError, match="thresh must be above 0 and at most 1"):
         make_problem(mixture, thresh=thresh)
+
+
+def test_thresh_must_keep_draws_enough_to_diagnose(make_problem, mixture):
+    with pytest.raises(InputError, match=r"thresh must keep at least 100 draws, found 0\.09 of 1,000"):
+        make_problem(mixture, thresh=0.09)

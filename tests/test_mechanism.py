@@ -93,6 +93,29 @@ def test_all_records_identical(make_problem, key):
     assert trail.fits[2].alpha == pytest.approx(np.full(300, 0.95))
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Mechanism(5), "label must be text, found 5"),
+        (lambda: Mechanism("x", ("LW",)), "rules must be rules such as .*, found 'LW'"),
+        (lambda: Mechanism("x", (LW,)), "rules must be rules such as .*, found a type"),
+    ],
+)
+def test_what_is_no_mechanism_is_refused(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_one_rule_or_a_list_of_them_is_a_tuple():
+    assert Mechanism("x", LW()).rules == Mechanism("x", [LW()]).rules == (LW(),)
+
+
+def test_privacy_numbers_cannot_be_changed(make_problem, mixture, key):
+    trail = run(key, make_problem(mixture), Mechanism("LW", (LW(),)))
+    with pytest.raises(ValueError, match="read-only"):
+        trail.fits[-1].alpha_distinct[:] = 0
+
+
 def test_the_six_names():
     assert list(NAMES) == ["Unweighted", "LW", "CW", "SW", "LW_final", "CW_final"]
     options = {"CW": {"radius": 3.0}, "CW_final": {"radius": 3.0}}

@@ -75,6 +75,15 @@ def test_an_own_model_runs_on_every_sampler(zeros):
     assert np.ptp(means) < 0.05  # four standard errors of a mean of 1,000 draws with standard deviation 0.1
 
 
+def test_more_rows_than_the_table_has(zeros, monkeypatch):
+    """Past the table's end, and past the number of rows simulated at a time, the rows are like the others."""
+    monkeypatch.setattr("alphasynth.synthesize.ROWS_AT_A_TIME", 1_500)
+    settings = {"family": syn.OwnModel(poisson, "y"), "mechanism": "Unweighted", "m": 1, "seed": 1, "rows": 4_000}
+    values = syn.Synthesizer("visits ~ 1", **settings).fit(zeros).sample()[0]["visits"].to_numpy()
+    for part in (values[:1_500], values[1_500:3_000], values[3_000:]):
+        assert abs(part.mean() - zeros["visits"].mean()) < 0.5
+
+
 def bounded(X, y=None):
     """A uniform on (0, top): records above the top have no likelihood at all."""
     top = numpyro.sample("top", dist.Uniform(9.0, 20.0))
@@ -132,6 +141,21 @@ def scaled_by_the_table(X, y=None):
     numpyro.sample("y", dist.Normal(jnp.full(X.shape[0], mu), 1.0), obs=y)
 
 
+def no_plate(X, y=None):
+    mu = numpyro.sample("mu", dist.Normal(0.0, 5.0))
+    numpyro.sample("y", dist.Normal(mu, 1.0), obs=y)
+
+
+def no_parameters(X, y=None):
+    numpyro.sample("y", dist.Normal(jnp.zeros(X.shape[0]), 1.0), obs=y)
+
+
+def fixed(X, y=None):
+    mu = numpyro.param("mu", 1.0)
+    sigma = numpyro.sample("sigma", dist.HalfNormal(1.0))
+    numpyro.sample("y", dist.Normal(jnp.full(X.shape[0], mu), sigma), obs=y)
+
+
 def discrete(X, y=None):
     group = numpyro.sample("group", dist.Bernoulli(0.5))
     numpyro.sample("y", dist.Normal(jnp.full(X.shape[0], 1.0 * group), 1.0), obs=y)
@@ -148,6 +172,10 @@ def discrete(X, y=None):
         (random_effects, "y", "must not grow with the table, found that site 'mu' does"),
         (summed, "y", "one unscaled log probability per row"),
         (scaled_by_the_table, "y", "priors must read neither X nor y, found that of site 'mu'"),
+        (no_plate, "y", "must give one value per row when y is None"),
+        (no_parameters, "y", "parameters must be sample sites with priors, found none"),
+        (fixed, "y", r"parameters must be sample sites with priors, found \['mu'\]"),
+        ("poisson", "y", "the model must be a function of X and y, found 'poisson'"),
         (discrete, "y", "parameters must be continuous, found the discrete site 'group'"),
     ],
 )

@@ -59,7 +59,7 @@ def test_lkj_prior_is_the_stan_scripts():
     K, prior = 3, LkjPrior()
     u = 0.3 * jnp.arange(prior.size(K)) - 1
     transform = dist.transforms.CorrCholeskyTransform()
-    factor, sigma = transform(u[2 * K :]), jnp.exp(u[K : 2 * K])
+    factor, sigma = transform(u[2 * K :]), 0.01 + jnp.exp(u[K : 2 * K])
     covariance = jnp.diag(sigma) @ factor @ factor.T @ jnp.diag(sigma)
     free = jnp.tril_indices(K, -1)
     jacobian = jnp.linalg.slogdet(jax.jacobian(lambda v: transform(v)[free])(u[2 * K :]))[1] + u[K : 2 * K].sum()
@@ -77,9 +77,9 @@ def test_lkj_prior_is_the_stan_scripts():
 
 def test_lkj_at_one_coefficient_is_the_scale_mixture_before_integration():
     beta = 1.3
-    log_sigma = np.linspace(math.log(0.01), 8, 4000)
-    joint = jax.vmap(lambda s: LkjPrior().log_density(jnp.array([beta, s]), 1))(log_sigma)
-    integrated = math.log(np.trapezoid(np.exp(joint), log_sigma))
+    above = np.linspace(-15, 8, 8000)  # log of the scale's excess over the smallest
+    joint = jax.vmap(lambda s: LkjPrior().log_density(jnp.array([beta, s]), 1))(above)
+    integrated = math.log(np.trapezoid(np.exp(joint), above))
     assert integrated == pytest.approx(float(ScaleMixturePrior().log_density(jnp.array([beta]), 1)), abs=1e-4)
 
 
@@ -107,6 +107,8 @@ def test_count_prior_puts_the_dispersion_last():
         lambda: HalfCauchyPrior(math.inf),
         lambda: ScaleMixturePrior(0.0),
         lambda: ScaleMixturePrior(1.0),
+        lambda: NormalPrior("wide"),
+        lambda: LkjPrior(6.0, 0.0),
     ],
 )
 def test_impossible_scales_are_refused(make):

@@ -103,6 +103,30 @@ def test_the_lkj_prior_runs_on_nuts_with_several_coefficients(make_problem, regr
     assert 0.015 < draws.theta["beta"][:, 1].mean() < 0.025  # simulated with 0.02
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_lkj_prior_copes_with_coefficients_near_zero(make_problem, seed):
+    """Where a coefficient may be 0 its scale may be small too: a funnel, cut off at the smallest scale."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"age": rng.integers(18, 80, 500), "sex": rng.choice(["f", "m"], 500)})
+    table["y"] = rng.poisson(rng.gamma(2, np.exp(0.5 + 0.02 * table["age"]) / 2))
+    problem = make_problem(table, "y ~ age + C(sex)", sampler=Nuts(), prior=LkjPrior())
+    draws = fit(np.random.SeedSequence(seed), problem, np.ones(problem.records.size)).draws
+    assert draws.diagnostics.divergences <= 5
+    assert draws.theta["sigma"].min() > 0.01
+
+
+def test_attempts_can_be_fixed_from_outside(make_problem, mixture, key):
+    """A search asks for draws from one attempt on; the numbers tell which it was."""
+    problem = make_problem(mixture)
+    target = Target.of(problem.model, problem.rows, problem.rows.total(problem.records.counts.astype(float)))
+    with jax.enable_x64(True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", SamplerWarning)
+        for least, sampler in ((0, "Laplace"), (1, "Laplace"), (2, "Laplace"), (100, "Nuts"), (101, "Nuts")):
+            diagnostics = Automatic().draw(key, target, 1000, least).diagnostics
+            assert (diagnostics.attempt, diagnostics.sampler) == (least, sampler)
+            assert diagnostics.failures() == []
+
+
 @pytest.mark.parametrize("prior", [NormalPrior(2.5), ScaleMixturePrior()])
 def test_each_prior_runs_on_laplace(make_problem, regression, key, prior):
     problem = make_problem(regression, "visits ~ age + C(sex)", prior=prior, family="poisson")
@@ -163,7 +187,7 @@ class Fixed:
     def __init__(self, **diagnostics):
         self.diagnostics = Diagnostics(**{"sampler": "Fixed", "num_draws": 1000, **diagnostics})
 
-    def draw(self, key, target, num_draws):
+    def draw(self, key, target, num_draws, least=0):
         return Draws(np.zeros((1000, 9)), {}, self.diagnostics)
 
 
@@ -198,9 +222,10 @@ def test_a_grid_too_coarse_for_its_target_fails(make_problem, key):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Laplace(num_chains=1), "num_chains must be at least 2, found 1"),
-        (lambda: Nuts(num_warmup=0), "num_warmup >= 1"),
-        (lambda: Grid(points=10), "points must be at least 51, found 10"),
+        (lambda: Laplace(num_chains=1), "num_chains must be a whole number of at least 2, found 1"),
+        (lambda: Nuts(num_warmup=0), "num_warmup must be a whole number of at least 1, found 0"),
+        (lambda: Nuts(num_chains="four"), "num_chains must be a whole number of at least 2, found 'four'"),
+        (lambda: Grid(points=10), "points must be a whole number of at least 51, found 10"),
     ],
 )
 def test_settings_no_sampler_can_run_with_are_refused(make, message):
@@ -215,5 +240,5 @@ def test_grid_refuses_more_than_two_parameters(make_problem, regression, key):
 
 
 def test_too_few_draws_are_refused(make_problem, mixture):
-    with pytest.raises(InputError, match="num_draws must be at least 100, found 99"):
+    with pytest.raises(InputError, match="num_draws must be a whole number of at least 100, found 99"):
         make_problem(mixture, num_draws=99)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -193,8 +194,18 @@ GOOD = {"formula": "y ~ 1", "family": "negative_binomial", "mechanism": "LW", "m
         ({"seed": -1}, "seed must be a whole number of at least 0"),
         ({"rows": 0}, "rows must be a whole number of at least 1"),
         ({"tables_per_draw": 0}, "tables_per_draw must be a whole number"),
-        ({"num_draws": 10}, "num_draws must be at least 100"),
+        ({"num_draws": 10}, "num_draws must be a whole number of at least 100"),
         ({"thresh": 0.0}, "thresh must be above 0"),
+        ({"thresh": "all"}, "thresh must be above 0"),
+        ({"sampler": "Nuts"}, "sampler must be a sampler such as .*, found 'Nuts'"),
+        ({"sampler": syn.Nuts}, "sampler must be a sampler such as .*, found a type"),
+        ({"prior": "normal"}, "prior must be a prior such as .*, found 'normal'"),
+        ({"prior": syn.NormalPrior}, "prior must be a prior such as .*, found a type"),
+        ({"public": None}, "public must name columns, found None"),
+        ({"mechanism": "CW", "radius": 1, "within": 5}, "within must name columns, found 5"),
+        ({"mechanism": "SW", "alpha": np.array([0.2, 0.3])}, "found a ndarray"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"formula": "y ~ 0"}, "right-hand side must be 1 or read columns"),
         ({"prior": syn.NormalPrior(), "family": syn.OwnModel(print, "y")}, "prior must be left out"),
         ({"mechanism": syn.Mechanism("x"), "scale": 1.0}, "scale must be set in the rules"),
     ],
@@ -261,6 +272,57 @@ def test_identical_records_can_be_synthesized():
     s = syn.Synthesizer(**GOOD | {"mechanism": "LW_final", "m": 3}).fit(table)
     assert np.isfinite(s.guarantee_.epsilon_total)
     assert all(20 < out["y"].mean() < 40 for out in s.sample())
+
+
+@pytest.mark.parametrize("epsilon", [1e300, 1e15])
+def test_a_huge_epsilon_is_met(mixture, epsilon):
+    s = syn.Synthesizer(**GOOD | {"mechanism": "LW_final", "epsilon": epsilon}).fit(mixture)
+    assert s.guarantee_.epsilon_total < 40
+
+
+def test_a_tiny_epsilon_is_a_named_error_that_can_travel(mixture):
+    with pytest.raises(syn.CalibrationError, match="must bring the bound down to the target") as error:
+        syn.Synthesizer(**GOOD | {"shift": 0.5, "epsilon": 1e-300}).fit(mixture)
+    copy = pickle.loads(pickle.dumps(error.value))
+    assert str(copy) == str(error.value)
+    assert len(copy.trail.fits) == len(error.value.trail.fits)
+
+
+def test_searches_are_steady_where_draws_need_a_second_attempt():
+    """Each trial is drawn by the same attempt: the answer comes near the target."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"y": rng.poisson(6, 100), "x": rng.normal(size=100).round(), "g": rng.choice(list("abc"), 100)}
+    )
+    for mechanism, epsilon in (("SW", 5), ("LW", 8), ("SW", 14)):
+        settings = GOOD | {"formula": "y ~ x + C(g)", "public": ("x", "g"), "mechanism": mechanism, "epsilon": epsilon}
+        search = syn.Synthesizer(**settings).fit(table).trail_.searches[-1]
+        assert 0 <= search.gap < 0.02
+        assert len(search.trials) < 25
+
+
+@pytest.mark.parametrize("kind", ["slice", "dictionary", "category", "polars"])
+def test_a_release_holds_nothing_of_the_table_it_was_cut_from(kind):
+    names = [f"person{i:05}" for i in range(600)]
+    y = np.random.default_rng(1).poisson(6, 600)
+    if kind == "category":
+        part = pd.DataFrame({"y": y, "id": pd.Categorical(names)}).iloc[:30]
+    elif kind == "polars":
+        part = pl.DataFrame({"y": y, "id": pl.Series(names, dtype=pl.Categorical)}).head(30)
+    else:
+        ids = pa.array(names).dictionary_encode() if kind == "dictionary" else pa.array(names)
+        part = pa.table({"y": y, "id": ids}).slice(0, 30)
+    release = syn.Synthesizer(**GOOD | {"public": ("id",), "family": "poisson"}).fit(part).release()
+    stored = pickle.dumps(release)
+    assert b"person00029" in stored
+    assert b"person00030" not in stored
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(5, 2), pa.float16()])
+def test_responses_of_types_that_cannot_hold_counts_come_back_in_64_bits(kind):
+    table = pa.table({"y": pa.array([3.0, 4.0, 5.0, 6.0] * 10).cast(kind)})
+    out = syn.Synthesizer(**GOOD | {"family": "poisson"}).fit(table).sample()[0]
+    assert out.schema.field("y").type == pa.int64()
 
 
 def test_a_failed_fit_leaves_nothing_half_done(fitted, mixture):

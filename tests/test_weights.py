@@ -102,6 +102,16 @@ def test_cw_equals_the_loop(y, groups, radius, relative, scale, shift):
     np.testing.assert_allclose(records.expand(alpha), cw_loop(y, group, radius, relative, scale, shift), atol=1e-15)
 
 
+def test_within_takes_one_name_as_it_stands():
+    assert CW(1.0, within="sex").within == ("sex",)
+
+
+def test_messages_hold_no_vector_of_weights():
+    with pytest.raises(InputError) as error:
+        SW(np.array([0.594, 0.722]))
+    assert str(error.value) == "alpha must lie in [0, 1], found a ndarray"
+
+
 def test_cw_counts_the_rim_as_inside_in_floating_point():
     y = [0.1, 0.3, 0.4, 0.7, 1.1]  # 0.3 - 0.1 is below 0.2 and 0.1 + 0.2 above 0.3, other pairs go the other way
     records = Records.from_table(pd.DataFrame({"y": y}), ["y"])
@@ -184,7 +194,11 @@ def test_given_weights_cannot_be_changed_from_outside():
         (lambda: Reweight("best"), "k must be 'auto' or a positive number, found 'best'"),
         (lambda: Given([0.1, 1.1]), r"one weight in \[0, 1\] per record"),
         (lambda: Given([0.1, math.nan]), r"one weight in \[0, 1\] per record"),
-        (lambda: Given([[0.1]]), r"one weight in \[0, 1\] per record"),
+        (lambda: Given([[0.1]]), r"one weight in \[0, 1\] per record, found 2 dimensions"),
+        (lambda: CW(1.0, relative="no"), "relative must be True or False, found 'no'"),
+        (lambda: CW(1.0, within=5), "within must name columns, found 5"),
+        (lambda: CW(True), "radius must be positive and finite, found True"),
+        (lambda: Reweight(np.array([0.9, 0.8])), "k must be 'auto' or a positive number, found a ndarray"),
         (lambda: Given(["a"]), "what is not a number"),
         (lambda: Given([0.1], factor=0), "factor must be positive"),
     ],

@@ -14,7 +14,6 @@ _HOME = {
     "InputError": "errors",
     "SamplerWarning": "errors",
     "Records": "records",
-    "HalfCauchyPrior": "priors",
     "LkjPrior": "priors",
     "NormalPrior": "priors",
     "ScaleMixturePrior": "priors",

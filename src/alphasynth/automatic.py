@@ -11,6 +11,8 @@ from alphasynth.laplace import Laplace
 from alphasynth.nuts import Nuts
 from alphasynth.sampler import Draws, Key, Sampler, child
 
+SECOND = 100  # the second sampler's attempts count from here
+
 
 @dataclass(frozen=True)
 class Automatic:
@@ -19,15 +21,18 @@ class Automatic:
     first: Sampler = Laplace()
     second: Sampler = Nuts()
 
-    def draw(self, key: Key, target: Target, num_draws: int) -> Draws:
+    def draw(self, key: Key, target: Target, num_draws: int, least: int = 0) -> Draws:
         """Draw with the first sampler if its diagnostics pass, else with the second."""
-        draws = self.first.draw(child(key, 0), target, num_draws)
-        failures = draws.diagnostics.failures()
-        if not failures:
-            return draws
+        failures: list[str] = []
+        if least < SECOND:
+            draws = self.first.draw(child(key, 0), target, num_draws, least)
+            failures = draws.diagnostics.failures()
+            if not failures:
+                return draws
         names = f"{type(self.first).__name__} draws failed their diagnostics", f"{type(self.second).__name__} took over"
         # The same words each time, so that Python shows them once; the numbers are in the note.
         warnings.warn("; ".join(names), SamplerWarning, stacklevel=2)
-        note = f"{names[0]} ({'; '.join(failures)}); {names[1]}"
-        draws = self.second.draw(child(key, 1), target, num_draws)
-        return replace(draws, diagnostics=replace(draws.diagnostics, note=note))
+        draws = self.second.draw(child(key, 1), target, num_draws, max(least - SECOND, 0))
+        note = f"{names[0]} ({'; '.join(failures) or 'on an earlier trial'}); {names[1]}"
+        attempt = SECOND + draws.diagnostics.attempt
+        return replace(draws, diagnostics=replace(draws.diagnostics, note=note, attempt=attempt))

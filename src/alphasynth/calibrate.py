@@ -14,7 +14,9 @@ from alphasynth.fit import Fit
 
 # The answer's bound lies at most this far below the target, where the dial reaches so far.
 TOLERANCE = 0.002
-MOST_STEPS = 40  # each way; a search takes 3 to 8
+# A bracket narrower than this is at a jump of the bound, where a draw comes in or falls out.
+NARROWEST = 1e-4
+MOST_STEPS = 40  # each way; a search mostly takes 3 to 10
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def _close_in(trial: Callable[[float], Trial], target: float, low: Trial | None,
     for _ in range(MOST_STEPS):
         if low is None or high is None or low.bound >= target * (1 - TOLERANCE):
             return
-        if high.value <= low.value * (1 + 1e-9):
+        if high.value <= low.value * (1 + NARROWEST):
             return
         tried = trial(_between(low, high, target))
         low, high = (tried, high) if tried.bound <= target else (low, tried)
@@ -125,7 +127,8 @@ def _descend(trial: Callable[[float], Trial], target: float, high: Trial) -> tup
 
 def _stride(larger: float, smaller: float) -> float:
     """Factor for the next step: the ratio of bounds with some to spare, between 1.02 and 16."""
-    return float(np.clip((larger / smaller) ** 1.25 if smaller > 0 else 16.0, 1.02, 16.0))
+    ratio = min(larger / smaller, 16.0) if smaller > 0 else 16.0
+    return float(np.clip(ratio**1.25, 1.02, 16.0))
 
 
 def _same(one: Trial, other: Trial) -> bool:

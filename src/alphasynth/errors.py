@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,20 +14,44 @@ class InputError(ValueError):
     """What the caller gave breaks a rule: the name, the rule, what was found, never a confidential value."""
 
 
+def found(value: object) -> str:
+    """What was found, for a message: a single setting as it is, anything larger (it may hold records) by its type.
+
+    >>> found(0.5), found([0.1, 0.7])
+    ('0.5', 'a list')
+    """
+    if value is None or (isinstance(value, bool | int | float | str) and len(repr(value)) <= 80):
+        return repr(value)
+    return f"a {type(value).__name__}"
+
+
+def require_whole(name: str, value: object, least: int = 1) -> int:
+    """The value, if it is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, found {found(value)}")
+    return int(value)
+
+
 class DiagnosticsError(RuntimeError):
     """Draws that failed their diagnostics; `draws` carries them, for inspection and not for release."""
 
     def __init__(self, message: str, draws: Draws) -> None:
-        super().__init__(message)
+        super().__init__(message, draws)
         self.draws = draws
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class CalibrationError(RuntimeError):
     """A search that found no usable answer; `trail` carries the nearest attempt, whose bound is above the target."""
 
-    def __init__(self, message: str, trail: Trail | None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, trail: Trail) -> None:
+        super().__init__(message, trail)
         self.trail = trail
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class SamplerWarning(UserWarning):

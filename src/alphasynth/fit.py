@@ -13,7 +13,7 @@ import numpy as np
 from alphasynth.automatic import Automatic
 from alphasynth.contribution import weighted
 from alphasynth.density import Target
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, found, require_whole
 from alphasynth.lipschitz import Lipschitz, keep_below, largest_log_lik
 from alphasynth.model import Model, Rows
 from alphasynth.records import Records
@@ -22,6 +22,7 @@ from alphasynth.sampler import Draws, Key, Sampler
 P = ParamSpec("P")
 R = TypeVar("R")
 
+FEWEST_DRAWS = 100  # fewer cannot be diagnosed
 NUM_DRAWS = 1_000  # the paper's S; the bound grows slowly with it, so compare mechanisms at equal S
 
 
@@ -48,11 +49,19 @@ class Problem:
     thresh: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse too few draws to diagnose and a thresh that is no quantile."""
-        if self.num_draws < 100:
-            raise InputError(f"num_draws must be at least 100, found {self.num_draws}")
-        if not 0 < self.thresh <= 1:
-            raise InputError(f"thresh must be above 0 and at most 1, found {self.thresh}")
+        """Refuse too few draws to diagnose, a thresh that is no quantile, and what is no sampler."""
+        check_settings(self.sampler, self.num_draws, self.thresh)
+
+
+def check_settings(sampler: object, num_draws: object, thresh: object) -> None:
+    """Refuse too few draws to diagnose, a thresh that is no quantile or keeps too few, and what is no sampler."""
+    if isinstance(sampler, type) or not hasattr(sampler, "draw"):
+        raise InputError(f"sampler must be a sampler such as Laplace() or Nuts(), found {found(sampler)}")
+    draws = require_whole("num_draws", num_draws, FEWEST_DRAWS)
+    if isinstance(thresh, bool) or not isinstance(thresh, int | float) or not 0 < thresh <= 1:
+        raise InputError(f"thresh must be above 0 and at most 1, found {found(thresh)}")
+    if thresh * draws < FEWEST_DRAWS:
+        raise InputError(f"thresh must keep at least {FEWEST_DRAWS} draws, found {found(thresh)} of {draws:,}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +75,11 @@ class Fit:
     draws: Draws
     alpha_distinct: np.ndarray = field(repr=False)
     largest_distinct: np.ndarray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays that the privacy numbers come from."""
+        self.alpha_distinct.setflags(write=False)
+        self.largest_distinct.setflags(write=False)
 
     @property
     def alpha(self) -> np.ndarray:
@@ -84,15 +98,16 @@ class Fit:
 
 
 @in_64_bit
-def fit(key: Key, problem: Problem, alpha: np.ndarray) -> Fit:
+def fit(key: Key, problem: Problem, alpha: np.ndarray, least: int = 0) -> Fit:
     """Draw from the pseudo posterior with weights alpha (one per distinct row of the records) and bound each record.
 
+    `least` is the first of the sampler's attempts whose draws are taken.
     A record whose log-likelihood is not finite (`rows.finite`) takes weight 0. Raises `DiagnosticsError`.
     """
     records, model, rows = problem.records, problem.model, problem.rows
     alpha = np.where(rows.finite[rows.of], alpha, 0.0)
     target = Target.of(model, rows, rows.total(alpha * records.counts))
-    draws = problem.sampler.draw(key, target, problem.num_draws).check()
+    draws = problem.sampler.draw(key, target, problem.num_draws, least).check()
     keep = None
     if problem.thresh < 1:
         keep = keep_below(model, draws, rows, rows.largest(alpha), problem.thresh)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ class Formula:
 
         try:
             parsed = formulaic.Formula(text)
-        except formulaic.errors.FormulaicError as error:
+        except (formulaic.errors.FormulaicError, SyntaxError) as error:
             reason = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split("\n")[0]
             raise InputError(f"formula {text!r} cannot be read: {reason}") from None
         terms = getattr(parsed, "rhs", None)
@@ -56,6 +56,8 @@ class Formula:
         covariates = tuple(sorted({column for term in terms for factor in term.factors for column in _columns(factor)}))
         if name in covariates:
             raise InputError(f"column {name!r} must not stand on both sides of the formula, found {text!r}")
+        if not covariates and [str(term) for term in terms] != ["1"]:
+            raise InputError(f"the right-hand side must be 1 or read columns, found {text!r}")
         return cls(text, name, covariates, terms)
 
     @property
@@ -65,19 +67,27 @@ class Formula:
 
 
 def _columns(factor: Any) -> set[str]:
-    """Names of the columns that a factor reads.
+    """Names of the columns that a factor reads: every name but those of functions.
 
-    Formulaic's own `required_variables` leaves out what stands inside `center(x)` and its like. A name missed here is
-    no leak: the design matrix is computed from these columns alone, and fails without it.
+    Formulaic's own `required_variables` leaves out what stands inside `center(x)` and its like.
     """
     from formulaic.transforms import TRANSFORMS
 
     if factor.eval_method.value != "python":
         return {factor.expr} if factor.eval_method.value == "lookup" else set()
-    quoted = set(re.findall(r"`([^`]+)`", factor.expr))
-    tree = ast.parse(re.sub(r"`[^`]+`", "_", factor.expr), mode="eval")
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return quoted | (names - set(TRANSFORMS) - set(dir(builtins)) - {"_"})
+    quoted = re.findall(r"`([^`]+)`", factor.expr)
+    try:
+        tree = ast.parse(re.sub(r"`[^`]+`", "_", factor.expr), mode="eval")
+    except SyntaxError:
+        raise InputError(f"term {factor.expr!r} of the formula cannot be read") from None
+    functions = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    modules = {node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node not in functions and not (node in modules and node.id in TRANSFORMS)
+    }
+    return {*quoted, *names} - {"_"}
 
 
 def design_matrix(formula: Formula, columns: Mapping[str, Any], counts: np.ndarray) -> np.ndarray:
@@ -90,7 +100,7 @@ def design_matrix(formula: Formula, columns: Mapping[str, Any], counts: np.ndarr
 
     if formula.intercept_only:
         return np.ones((len(counts), 1))
-    rows = pd.DataFrame({name: columns[name] for name in formula.covariates})
+    rows = pd.DataFrame({name: _widen(columns[name]) for name in formula.covariates})
     matrix = _evaluate(formula.terms, rows)
     spec = matrix.model_spec
     if spec.transform_state:
@@ -102,11 +112,23 @@ def design_matrix(formula: Formula, columns: Mapping[str, Any], counts: np.ndarr
     return values
 
 
+def _widen(column: Any) -> Any:
+    """Numbers in 64 bits: the square of a small integer type would wrap around."""
+    kind = getattr(column.dtype, "kind", "O")
+    if kind == "f" or column.dtype == np.uint64:
+        return column.astype(np.float64)
+    return column.astype(np.int64) if kind in "iu" else column
+
+
 def _evaluate(terms: Any, rows: Any) -> Any:
     import formulaic
 
     try:
-        matrix = terms.get_model_matrix(rows, context={}, output="pandas", na_action="ignore")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", formulaic.errors.DataMismatchWarning)
+            matrix = terms.get_model_matrix(rows, context={}, output="pandas", na_action="ignore")
+    except formulaic.errors.DataMismatchWarning:
+        raise InputError("a categorical term must list every level that occurs, found levels it leaves out") from None
     except formulaic.errors.FormulaicError as error:
         reason = str(error).split("\n")[0]
         raise InputError(f"the formula's terms cannot be computed: {reason}") from None
@@ -129,7 +151,8 @@ def _check_rank(values: np.ndarray, names: list[str]) -> None:
     for name, column in zip(names, values.T, strict=True):
         if name != "Intercept" and np.ptp(column) == 0:
             raise InputError(f"covariate {name!r} must vary, found the same value in every record")
-    scaled = values / np.linalg.norm(values, axis=0)
+    scaled = values / np.abs(values).max(axis=0)  # first, so that no square over- or underflows
+    scaled /= np.linalg.norm(scaled, axis=0)
     _, triangle, order = qr(scaled, mode="economic", pivoting=True)
     pivots = np.abs(np.diag(triangle))
     dependent = [names[i] for i in order[len(pivots) :]] + [names[order[i]] for i in np.flatnonzero(pivots < COLLINEAR)]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from alphasynth.errors import InputError
 
-Frame = Any  # pandas.DataFrame, polars.DataFrame or pyarrow.Table; none of them is imported here
+Frame = Any  # pandas.DataFrame, polars.DataFrame or pyarrow.Table; pandas and polars are imported where needed
 
 
 def kind_of(table: Frame) -> str:
@@ -50,36 +50,59 @@ def to_arrow(table: Frame, names: Sequence[str]) -> pa.Table:
     kind = kind_of(table)
     if kind == "pyarrow":
         columns = [table.column(name) for name in names]
-    elif kind == "polars":
-        columns = [table.get_column(name).to_arrow() for name in names]
     else:
-        columns = [_from_pandas(table, name) for name in names]
+        columns = [_convert(table, name, kind) for name in names]
     return pa.table(dict(zip(names, columns, strict=True)))
 
 
-def _from_pandas(table: Frame, name: str) -> pa.Array:
+def _convert(table: Frame, name: str, kind: str) -> pa.Array:
     try:
+        if kind == "polars":
+            return pa.array(table.get_column(name).to_arrow())
         return pa.array(table[name], from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        # Arrow's own message quotes the offending value, which may be confidential.
-        raise InputError(f"column {name!r} mixes types that no single column type holds") from None
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        # These messages quote the offending value, which may be confidential.
+        raise InputError(f"column {name!r} must hold one type of number, text or category, found others") from None
 
 
 def select(table: Frame, names: Sequence[str]) -> dict[str, Any]:
-    """Chosen columns in the frame's own storage: no index, no metadata, nothing else of the frame."""
+    """Chosen columns in the frame's own storage, copied: no index, no metadata, no rows or levels of a larger table."""
     kind = kind_of(table)
     if kind == "pandas":
-        return {name: table[name].array.copy() for name in names}
-    return {name: table.column(name) if kind == "pyarrow" else table.get_column(name) for name in names}
+        return {name: _without_unused(table[name].array.copy()) for name in names}
+    if kind == "polars":
+        return {name: _recoded(table.get_column(name)) for name in names}
+    return {name: _compact(table.column(name)) for name in names}
+
+
+def _without_unused(column: Any) -> Any:
+    return column.remove_unused_categories() if hasattr(column, "remove_unused_categories") else column
+
+
+def _recoded(column: Any) -> Any:
+    import polars as pl
+
+    return column.cast(pl.String).cast(pl.Categorical) if column.dtype == pl.Categorical else column.clone()
+
+
+def _compact(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Arrow column in buffers of its own: a slice keeps those of the table it was cut from."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type).dictionary_encode()
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.string())
+    return column.take(np.arange(len(column)))
 
 
 def like(original: Any, values: np.ndarray) -> Any:
-    """Numbers as a column of the original's type, or as 64-bit numbers where they do not fit it."""
+    """Numbers as a column of the original's type if that is an integer or float they fit, else in 64 bits."""
     limits = _integer_limits(original)
     if limits is not None and values.dtype.kind == "f" and (values == np.floor(values)).all():
         values = values.astype(np.int64)
     whole = values.dtype.kind in "iu"
-    fits = limits is None or (whole and (values.size == 0 or limits[0] <= values.min() <= values.max() <= limits[1]))
+    fits = _is_float(original)
+    if limits is not None and whole:
+        fits = values.size == 0 or limits[0] <= values.min() <= values.max() <= limits[1]
     if type(original).__module__.startswith("polars"):
         import polars as pl
 
@@ -93,12 +116,20 @@ def like(original: Any, values: np.ndarray) -> Any:
 
 def _integer_limits(original: Any) -> tuple[int, int] | None:
     """Smallest and largest value of an integer column type; None for any other type."""
-    dtype = original.type if isinstance(original, pa.Array | pa.ChunkedArray) else original.dtype
-    name = str(dtype).lower().removesuffix("[pyarrow]")
+    name = _type_name(original)
     if name.rstrip("0123456789") not in ("int", "uint"):
         return None
     info = np.iinfo(name)
     return int(info.min), int(info.max)
+
+
+def _is_float(original: Any) -> bool:
+    return _type_name(original) in ("float", "float32", "float64", "double")
+
+
+def _type_name(original: Any) -> str:
+    dtype = original.type if isinstance(original, pa.Array | pa.ChunkedArray) else original.dtype
+    return str(dtype).lower().removesuffix("[pyarrow]")
 
 
 def build(kind: str, columns: Mapping[str, Any]) -> Frame:

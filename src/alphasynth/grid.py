@@ -10,7 +10,7 @@ import numpy as np
 
 from alphasynth.density import Data, Target, log_density
 from alphasynth.diagnostics import Diagnostics
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, require_whole
 from alphasynth.mode import find_mode
 from alphasynth.model import Array, Model
 from alphasynth.sampler import Draws, Key
@@ -32,11 +32,10 @@ class Grid:
 
     def __post_init__(self) -> None:
         """Refuse a grid too coarse to be an oracle."""
-        if self.points < 51:
-            raise InputError(f"points must be at least 51, found {self.points}")
+        require_whole("points", self.points, 51)
 
-    def draw(self, key: Key, target: Target, num_draws: int) -> Draws:
-        """Draw `num_draws` grid points, independently."""
+    def draw(self, key: Key, target: Target, num_draws: int, least: int = 0) -> Draws:
+        """Draw `num_draws` grid points, independently; there is one attempt, whatever `least` is."""
         u, probability, edge_mass, spacing = self.weigh(target)
         chosen = np.random.default_rng(key).choice(len(u), num_draws, p=probability)
         diagnostics = Diagnostics(

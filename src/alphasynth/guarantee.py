@@ -11,7 +11,7 @@ from alphasynth import __version__
 SCOPE = (
     "asymptotic and local to this database: estimated from the posterior draws at hand for one record removed while "
     "the weights of the others stay as they are; it is not epsilon-differential privacy, and where one record moves "
-    "the weights of others (LW, CW, re-weighting) the loss can be larger"
+    "the weights of others (LW, CW, re-weighting, any number that was searched) the loss can be larger"
 )
 
 
@@ -19,7 +19,8 @@ SCOPE = (
 class PublicGuarantee:
     """What may be published: the policy's inputs and words; of the records, their number and nothing else.
 
-    `epsilon` is the policy's total budget, or None where none was set: a realised epsilon depends on the data.
+    `epsilon` is the policy's total budget, or None where none was set: a realised epsilon depends on the data. n is
+    treated as public; `num_draws` and `thresh` are settings.
     """
 
     mechanism: str
@@ -30,7 +31,9 @@ class PublicGuarantee:
     scope: str
     neighbours: str
     unit: str
-    n_is_public: int
+    n: int
+    num_draws: int
+    thresh: float
     public_columns: tuple[str, ...]
     sampler: str
     releasable: bool
@@ -38,9 +41,15 @@ class PublicGuarantee:
 
     def __str__(self) -> str:
         """One honest sentence."""
-        budget = "no policy budget was set" if self.epsilon is None else f"a policy budget of epsilon {self.epsilon:g}"
-        seeded = "" if self.releasable else "; not for release, since the random seed was fixed"
-        return f"{self.mechanism}: {budget} for {_count(self.m, 'draw')} of parameters, {self.scope}{seeded}."
+        budget = (
+            "no policy budget was set"
+            if self.epsilon is None
+            else f"a policy budget of epsilon {round_up(self.epsilon)}"
+        )
+        return (
+            f"{self.mechanism}: {budget} for {_count(self.m, 'draw')} of parameters, from {self.num_draws:,} posterior "
+            f"draws{_dropped(self.thresh)} over {self.n:,} records; {self.scope}{_seeded(self.releasable)}."
+        )
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,8 @@ class Guarantee:
     sampler: str
     policy_epsilon: float | None = None
     tables_per_draw: int = 1
+    draws_asked: int = 0
+    thresh: float = 1.0
     public_columns: tuple[str, ...] = ()
     releasable: bool = False
     scope: str = SCOPE
@@ -87,7 +98,9 @@ class Guarantee:
             scope=self.scope,
             neighbours=self.neighbours,
             unit=self.unit,
-            n_is_public=self.n,
+            n=self.n,
+            num_draws=self.draws_asked or self.num_draws,
+            thresh=self.thresh,
             public_columns=self.public_columns,
             sampler="exact draws on a grid" if self.sampler == "Grid" else "Markov chain Monte Carlo",
             releasable=self.releasable,
@@ -96,11 +109,10 @@ class Guarantee:
 
     def __str__(self) -> str:
         """One honest sentence; numbers are rounded up."""
-        seeded = "" if self.releasable else "; not for release, since the random seed was fixed"
         return (
             f"{self.mechanism}: epsilon {round_up(self.epsilon_per_draw)} per draw, {round_up(self.epsilon_total)} for "
-            f"{_count(self.m, 'draw')} of parameters, from the largest of {self.num_draws:,} posterior draws over "
-            f"{self.n:,} records ({self.sampler}); {self.scope}{seeded}."
+            f"{_count(self.m, 'draw')} of parameters, from the largest of {self.num_draws:,} posterior draws"
+            f"{_dropped(self.thresh)} over {self.n:,} records ({self.sampler}); {self.scope}{_seeded(self.releasable)}."
         )
 
 
@@ -116,6 +128,14 @@ def round_up(value: float, digits: int = 4) -> str:
     places = max(digits - 1 - exact.adjusted(), 0)
     text = f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_CEILING):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _dropped(thresh: float) -> str:
+    return "" if thresh == 1 else f" (those above the {thresh:g} quantile of their bounds dropped)"
+
+
+def _seeded(releasable: bool) -> str:
+    return "" if releasable else "; not for release, since the random seed was fixed"
 
 
 def _count(number: int, noun: str) -> str:

@@ -12,17 +12,17 @@ import numpy as np
 
 from alphasynth.density import Data, Target, log_density
 from alphasynth.diagnostics import Diagnostics, compare_chains, khat
-from alphasynth.errors import InputError
+from alphasynth.errors import require_whole
 from alphasynth.mode import Mode, find_mode
 from alphasynth.model import Array, Model
-from alphasynth.sampler import Draws, Key, child, jax_key
+from alphasynth.sampler import Draws, Key, child
 
 # Steps before the first kept one: at an acceptance of 0.1 the start is forgotten to 1 part in 800.
 BURN_IN = 64
 
 
 class Attempt(NamedTuple):
-    """Keep one step of every `thin`; propose from a t with `degrees` (even: the chi-square is then one logarithm)."""
+    """Keep one step of every `thin`; propose from a t with `degrees` of freedom."""
 
     thin: int
     degrees: int
@@ -46,24 +46,23 @@ class Laplace:
 
     def __post_init__(self) -> None:
         """Refuse fewer than two chains, between which R-hat could compare nothing."""
-        if self.num_chains < 2:
-            raise InputError(f"num_chains must be at least 2, found {self.num_chains}")
+        require_whole("num_chains", self.num_chains, 2)
 
-    def draw(self, key: Key, target: Target, num_draws: int) -> Draws:
+    def draw(self, key: Key, target: Target, num_draws: int, least: int = 0) -> Draws:
         """Draw `num_draws` times, divided over the chains."""
         mode = find_mode(target.model, target.start, target.data)
-        for number, attempt in enumerate(ATTEMPTS):
-            draws = self._draw(child(key, number), target, num_draws, mode, attempt)
-            if not draws.diagnostics.failures() or _hopeless(draws.diagnostics):
+        for number in range(len(ATTEMPTS)):
+            draws = self._draw(child(key, number), target, num_draws, mode, number)
+            if number >= least and (not draws.diagnostics.failures() or _hopeless(draws.diagnostics)):
                 break
             mode = _recentre(mode, draws)
         return draws
 
-    def _draw(self, key: Key, target: Target, num_draws: int, mode: Mode, attempt: Attempt) -> Draws:
+    def _draw(self, key: Key, target: Target, num_draws: int, mode: Mode, number: int) -> Draws:
+        attempt = ATTEMPTS[number]
         length = -(-num_draws // self.num_chains)
-        u, taken, log_ratio = _propose_and_accept(
-            target.model, jax_key(key), target.data, mode, self.num_chains, length, attempt
-        )
+        noise = _noise(key, BURN_IN + length * attempt.thin, self.num_chains, target.model.prior.size, attempt.degrees)
+        u, taken, log_ratio = _propose_and_accept(target.model, target.data, mode, noise, attempt)
         chains = np.asarray(u)
         ess_bulk, rhat = compare_chains(chains)
         diagnostics = Diagnostics(
@@ -73,6 +72,7 @@ class Laplace:
             ess_bulk=ess_bulk,
             rhat=rhat,
             khat=khat(np.asarray(log_ratio).ravel()),
+            attempt=number,
         )
         return Draws.of(target.model, chains.reshape(-1, chains.shape[-1])[:num_draws], diagnostics)
 
@@ -92,24 +92,34 @@ def _recentre(mode: Mode, draws: Draws) -> Mode:
     return Mode(draws.u.mean(axis=0), scale[:, None] * np.linalg.cholesky(spread / np.outer(scale, scale)))
 
 
-@partial(jax.jit, static_argnames=("model", "num_chains", "length", "attempt"))
+class Noise(NamedTuple):
+    """All that chance decides: standard t vectors (steps, chains, D), and thresholds of acceptance (steps, chains)."""
+
+    t: np.ndarray
+    log_uniform: np.ndarray
+
+
+def _noise(key: Key, steps: int, chains: int, size: int, degrees: int) -> Noise:
+    """Drawn with NumPy from the key's 128 bits; a JAX key would hold 64."""
+    rng = np.random.default_rng(key)
+    normal = rng.standard_normal((steps, chains, size))
+    chi_square = 2 * rng.standard_gamma(degrees / 2, (steps, chains))
+    return Noise(normal * np.sqrt(degrees / chi_square)[..., None], -rng.standard_exponential((steps, chains)))
+
+
+@partial(jax.jit, static_argnames=("model", "attempt"))
 def _propose_and_accept(
-    model: Model, key: Array, data: Data, mode: Mode, num_chains: int, length: int, attempt: Attempt
+    model: Model, data: Data, mode: Mode, noise: Noise, attempt: Attempt
 ) -> tuple[Array, Array, Array]:
     """Chains (chains, length, D), which proposals were taken, and the log ratio target / proposal of each."""
     thin, degrees = attempt
-    shape = (BURN_IN + length * thin, num_chains)
-    for_normal, for_square, for_uniform = jax.random.split(jax.random.wrap_key_data(key), 3)
-    normal = jax.random.normal(for_normal, (*shape, len(mode.u)))
-    uniform = jax.random.uniform(for_square, (*shape, degrees // 2), minval=1e-100)
-    chi_square = -2 * jnp.log(jnp.prod(uniform, axis=-1))
-    t = normal * jnp.sqrt(degrees / chi_square)[..., None]
+    t, log_uniform = noise
+    shape = t.shape[:2]
     u = mode.u + t @ mode.factor.T
     log_t = -0.5 * (degrees + len(mode.u)) * jnp.log1p(jnp.sum(t**2, axis=-1) / degrees)
     log_target = log_density(model, u.reshape(-1, u.shape[-1]), data).reshape(shape)
     # A density that is not a number is no density: such a proposal is never taken.
     log_ratio = jnp.where(jnp.isnan(log_target), -jnp.inf, log_target) - log_t
-    log_uniform = jnp.log(jax.random.uniform(for_uniform, shape))
 
     def step(state: tuple[Array, Array], proposal: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array], Array]:
         (current, at), (candidate, threshold, number) = state, proposal
@@ -117,7 +127,7 @@ def _propose_and_accept(
         state = jnp.where(take, candidate, current), jnp.where(take, number, at)
         return state, state[1]
 
-    start = jnp.full(num_chains, -jnp.inf), jnp.zeros(num_chains, int)
+    start = jnp.full(shape[1], -jnp.inf), jnp.zeros(shape[1], int)
     _, at = jax.lax.scan(step, start, (log_ratio, log_uniform, jnp.arange(shape[0])))
     taken = at[BURN_IN:] == jnp.arange(BURN_IN, shape[0])[:, None]
     chains = jnp.take_along_axis(u, at[BURN_IN + thin - 1 :: thin, :, None], axis=0)

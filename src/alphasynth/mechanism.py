@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from alphasynth.calibrate import Search, search
-from alphasynth.errors import CalibrationError, InputError
+from alphasynth.calibrate import Found, Search, search
+from alphasynth.errors import CalibrationError, InputError, found
 from alphasynth.fit import Fit, Problem, fit
 from alphasynth.sampler import Key, child
 from alphasynth.weights import CW, LW, SW, Reweight, Rule
@@ -27,6 +27,16 @@ class Mechanism:
 
     label: str
     rules: tuple[Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what is no label and what are no rules."""
+        if not isinstance(self.label, str):
+            raise InputError(f"label must be text, found {found(self.label)}")
+        rules = tuple(self.rules) if isinstance(self.rules, tuple | list) else (self.rules,)
+        for rule in rules:
+            if isinstance(rule, type) or not (callable(rule) and hasattr(rule, "turned")):
+                raise InputError(f"rules must be rules such as LW() or Reweight(), found {found(rule)}")
+        object.__setattr__(self, "rules", rules)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,57 +79,65 @@ def take_step(key: Key, problem: Problem, trail: Trail, rule: Rule, target: floa
     All trials of a search use this step's key (common random numbers), which is not the key of any other step: the
     bound is never measured on the draws that the weights were made from.
     """
-    last = trail.fits[-1]
+    before = trail.fits[-1]
     refit = partial(fit, key, problem)
-    aim = _aim(rule, target, problem, last, refit)
-    if aim is None:
-        return trail.then(rule, refit(rule(problem.records, last)))
-    found = search(lambda value: refit(rule.turned(value)(problem.records, last)), aim.target, aim.guess, aim.highest)
-    nearest = found.best or min(found.trials, key=lambda trial: trial.bound, default=None)
+    goal = _goal(rule, target, problem, before, refit)
+    if goal is None:
+        return trail.then(rule, refit(rule(problem.records, before)))
+    result = _search_dial(rule, goal, problem, before, refit)
+    nearest = result.best or min(result.trials, key=lambda trial: trial.bound, default=None)
     if nearest is not None:
-        tried = tuple((trial.value, trial.bound) for trial in found.trials)
-        outcome = Search(rule.dial, aim.target, nearest.value, nearest.bound, tried)
+        tried = tuple((trial.value, trial.bound) for trial in result.trials)
+        outcome = Search(rule.dial, goal.target, nearest.value, nearest.bound, tried)
         trail = trail.then(rule.turned(nearest.value), nearest.fit, outcome)
-    if found.best is None:
-        why = "draws failed their diagnostics on the way" if found.stopped_by else "no value of it goes so low"
+    if result.best is None:
+        why = "draws failed their diagnostics on the way" if result.stopped_by else "no value of it goes so low"
         raise CalibrationError(
             f"{trail.label}: the search of {rule.dial} must bring the bound down to the target, but {why}", trail
-        ) from found.stopped_by
+        ) from result.stopped_by
     return trail
 
 
-class _Aim(NamedTuple):
+class _Goal(NamedTuple):
+    """The bound to search a dial for, and the dial's highest value."""
+
     target: float
-    guess: float
     highest: float
 
 
-def _aim(rule: Rule, target: float | None, problem: Problem, last: Fit, refit: partial[Fit]) -> _Aim | None:
-    """What to search the rule's dial for, from where, up to where; None where the dial stands."""
-    highest = 1.0 if isinstance(rule, SW) else np.inf
-    if target is None:
-        if isinstance(rule, SW) and rule.alpha is None:
-            target = refit(LW()(problem.records, last)).lipschitz.overall
-        elif isinstance(rule, Reweight) and rule.k == "auto":
-            target, highest = last.lipschitz.overall, BELOW_ONE
-        else:
-            return None
+def _goal(rule: Rule, target: float | None, problem: Problem, before: Fit, refit: partial[Fit]) -> _Goal | None:
+    """The given target, or the rule's own; None where the dial stands as it is."""
+    if target is not None:
+        return _Goal(target, 1.0 if isinstance(rule, SW) else np.inf)
+    if isinstance(rule, SW) and rule.alpha is None:
+        return _Goal(refit(LW()(problem.records, before)).lipschitz.overall, 1.0)
+    if isinstance(rule, Reweight) and rule.k == "auto":
+        return _Goal(before.lipschitz.overall, BELOW_ONE)
+    return None
+
+
+def _search_dial(rule: Rule, goal: _Goal, problem: Problem, before: Fit, refit: partial[Fit]) -> Found:
+    """Search the rule's dial, over again from the sampler's next attempt whenever a trial had to go on to it.
+
+    Trials drawn in different ways would make the bound jump from one value of the dial to the next.
+    """
     # A scalar weight and k move the bound almost in proportion; other dials start where they stand.
-    proportional = isinstance(rule, SW | Reweight) and last.lipschitz.overall > 0
-    guess = target / last.lipschitz.overall if proportional else getattr(rule, rule.dial)
-    if isinstance(rule, Reweight) and highest == BELOW_ONE:
-        guess = 0.95  # the paper's k
-    return _Aim(target, guess if isinstance(guess, float | int) and guess > 0 else 1.0, highest)
+    proportional = isinstance(rule, SW | Reweight) and before.lipschitz.overall > 0
+    guess = goal.target / before.lipschitz.overall if proportional else getattr(rule, rule.dial)
+    least = 0
+    while True:
+        attempt = partial(_attempt, rule, problem, before, partial(refit, least=least))
+        result = search(attempt, goal.target, guess if isinstance(guess, float) and guess > 0 else 1.0, goal.highest)
+        reached = max((trial.fit.draws.diagnostics.attempt for trial in result.trials), default=least)
+        if reached <= least:
+            return result
+        least = reached
 
 
-NAMES = {
-    "Unweighted": "no weights: the posterior itself",
-    "LW": "weights from each record's largest log-likelihood",
-    "CW": "weights from how many records lie within a radius",
-    "SW": "one weight for all records",
-    "LW_final": "LW, then re-weighted towards the overall bound",
-    "CW_final": "CW, then re-weighted towards the overall bound",
-}
+def _attempt(rule: Rule, problem: Problem, before: Fit, refit: partial[Fit], value: float) -> Fit:
+    return refit(rule.turned(value)(problem.records, before))
+
+
 _OPTIONS = {
     "Unweighted": (),
     "LW": ("scale", "shift"),
@@ -128,6 +146,7 @@ _OPTIONS = {
     "LW_final": ("scale", "shift", "k"),
     "CW_final": ("radius", "relative", "within", "scale", "shift", "k"),
 }
+NAMES = tuple(_OPTIONS)
 
 
 def named_mechanism(name: str, **options: Any) -> Mechanism:
@@ -137,7 +156,7 @@ def named_mechanism(name: str, **options: Any) -> Mechanism:
     ['CW', 'Reweight']
     """
     if name not in NAMES:
-        raise InputError(f"mechanism must be one of {', '.join(NAMES)}, found {name!r}")
+        raise InputError(f"mechanism must be one of {', '.join(NAMES)}, found {found(name)}")
     surplus = [option for option in options if option not in _OPTIONS[name]]
     if surplus:
         raise InputError(
@@ -146,9 +165,6 @@ def named_mechanism(name: str, **options: Any) -> Mechanism:
     if name.startswith("CW") and "radius" not in options:
         raise InputError(f"mechanism {name!r} needs a radius, found none")
     final = (Reweight(options.pop("k", "auto")),) if name.endswith("_final") else ()
-    if "within" in options:
-        within = options["within"]
-        options["within"] = (within,) if isinstance(within, str) else tuple(within)
     first: dict[str, type[Rule]] = {"LW": LW, "CW": CW, "SW": SW}
     stem = name.removesuffix("_final")
     return Mechanism(name, ((first[stem](**options), *final) if stem in first else ()))

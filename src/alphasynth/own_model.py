@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, found
 from alphasynth.formula import Formula, design_matrix
 from alphasynth.model import Array, Columns, Rows, Theta
 from alphasynth.records import Records
@@ -46,6 +46,8 @@ class OwnModel:
         if not isinstance(response, np.ndarray) or response.dtype.kind not in "iufb":
             raise InputError(f"column {formula.response!r} must be numeric, found a column that is not")
         X = design_matrix(formula, {name: records.columns[name][first] for name in formula.covariates}, counts)
+        if not callable(self.model):
+            raise InputError(f"the model must be a function of X and y, found {found(self.model)}")
         model = BoundModel(self.model, self.observed, X.shape[1])
         _check_sites(model)
         rows = Rows.pad({"y": response.astype(np.float64), "X": X}, of, np.zeros(model.prior.size))
@@ -175,6 +177,12 @@ def _check_sites(model: BoundModel) -> None:
         raise InputError(f"only site {model.observed!r} may be observed (alpha weights no other), found {others}")
     if site["scale"] is not None or site["fn"].log_prob(site["value"]).shape != (2,):
         raise InputError(f"site {model.observed!r} must have one unscaled log probability per row")
+    new = _trace(model, jnp.zeros((2, model.K)), None, {})
+    if model.observed not in new or jnp.shape(new[model.observed]["value"]) != (2,):
+        raise InputError(f"site {model.observed!r} must give one value per row when y is None (put it in a plate)")
+    frozen = sorted(name for name, other in two.items() if other["type"] == "param")
+    if frozen or not _parameters(two, model.observed):
+        raise InputError(f"parameters must be sample sites with priors, found {frozen or 'none'}")
     for name, parameter in _parameters(two, model.observed).items():
         if parameter["fn"].support.is_discrete:
             raise InputError(f"parameters must be continuous, found the discrete site {name!r}")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import jax.numpy as jnp
 import numpy as np
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, found
 from alphasynth.model import Array, Theta
 
 
@@ -65,8 +65,7 @@ class ScaleMixturePrior:
 
     def __post_init__(self) -> None:
         """Refuse a smallest scale that leaves nothing to integrate."""
-        if not 0 < self.smallest_scale < 1:
-            raise InputError(f"smallest_scale must lie between 0 and 1, found {self.smallest_scale}")
+        _require_share("smallest_scale", self.smallest_scale)
 
     def size(self, K: int) -> int:
         """K: the scales are integrated out."""
@@ -106,14 +105,17 @@ def _scale_nodes(smallest: float) -> tuple[np.ndarray, np.ndarray]:
 class LkjPrior:
     """The paper's Stan script's prior whole: beta ~ N(0, diag(sigma) Omega diag(sigma)), scales and Omega sampled.
 
-    sigma_k ~ half-t(3, 0, 1), Omega ~ LKJ(concentration). For `Nuts`: scales make funnels that `Laplace` cannot follow.
+    sigma_k ~ half-t(3, 0, 1) from `smallest_scale` up, as in `ScaleMixturePrior` (below lies a funnel that no sampler
+    follows), Omega ~ LKJ(concentration). For `Nuts`: the scales make a posterior that one curvature does not describe.
     """
 
     concentration: float = 6.0
+    smallest_scale: float = 0.01
 
     def __post_init__(self) -> None:
-        """Refuse a concentration that is not positive."""
+        """Refuse a concentration that is not positive and a smallest scale outside (0, 1)."""
         _require_positive("concentration", self.concentration)
+        _require_share("smallest_scale", self.smallest_scale)
 
     def size(self, K: int) -> int:
         """K coefficients, K log scales and the coordinates of the correlation's Cholesky factor."""
@@ -137,7 +139,7 @@ class LkjPrior:
     def _scales(self, u: Array, K: int) -> tuple[Array, Array, Array]:
         from numpyro.distributions.transforms import CorrCholeskyTransform
 
-        sigma = jnp.exp(u[K : 2 * K])
+        sigma = self.smallest_scale + jnp.exp(u[K : 2 * K])
         if K == 1:
             return sigma, jnp.ones((1, 1)), jnp.sum(u[K : 2 * K])
         transform: Any = CorrCholeskyTransform()
@@ -206,6 +208,11 @@ class CountPrior:
         return u
 
 
-def _require_positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise InputError(f"{name} must be positive and finite, found {value}")
+def _require_positive(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise InputError(f"{name} must be positive and finite, found {found(value)}")
+
+
+def _require_share(name: str, value: object) -> None:
+    if not isinstance(value, float) or not 0 < value < 1:
+        raise InputError(f"{name} must lie between 0 and 1, found {found(value)}")

@@ -105,16 +105,31 @@ def _check_column(name: str, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, 
         infinite = pc.sum(pc.is_inf(column)).as_py() or 0
         if infinite:
             raise InputError(f"column {name!r} must be finite, found {infinite:,} infinite values")
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return column.cast(pa.float64()), None
     if pa.types.is_dictionary(kind):
-        whole = column.unify_dictionaries().combine_chunks()
-        whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-        return pa.chunked_array([whole.indices]), whole.dictionary.to_numpy(zero_copy_only=False)
-    plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string)
-    if not any(test(kind) for test in (*plain, pa.types.is_large_string, pa.types.is_string_view)):
+        return _check_categories(name, column)
+    if not _is_plain(kind):
         raise InputError(f"column {name!r} must hold numbers, booleans, text or categories, found {kind}")
     return column, None
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string)
+    return any(test(kind) for test in (*tests, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def _check_categories(name: str, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, np.ndarray]:
+    """Codes and levels of a categorical column; its levels may themselves be missing or doubled in an Arrow table."""
+    if not _is_plain(column.type.value_type):
+        raise InputError(f"column {name!r} must have categories of numbers or text, found {column.type.value_type}")
+    whole = column.unify_dictionaries().combine_chunks()
+    whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    if len(whole.dictionary.unique()) < len(whole.dictionary) or whole.dictionary.null_count:
+        whole = whole.dictionary_decode()
+        _check_column(name, pa.chunked_array([whole]))
+        whole = whole.dictionary_encode()
+    return pa.chunked_array([whole.indices]), whole.dictionary.to_numpy(zero_copy_only=False)
 
 
 def _group(columns: Mapping[str, pa.ChunkedArray]) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:

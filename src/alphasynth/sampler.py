@@ -54,8 +54,12 @@ class Draws:
 class Sampler(Protocol):
     """Draws from a target."""
 
-    def draw(self, key: Key, target: Target, num_draws: int) -> Draws:
-        """Draw `num_draws` times; the diagnostics come with the draws and are checked by who uses them."""
+    def draw(self, key: Key, target: Target, num_draws: int, least: int = 0) -> Draws:
+        """Draw `num_draws` times; the diagnostics come with the draws and are checked by who uses them.
+
+        A sampler may make several attempts, numbered from 0; `least` is the first whose draws it may return. A search
+        fixes it, so that all its trials are drawn alike.
+        """
         ...
 
 
@@ -66,9 +70,9 @@ def constrain_all(model: Model, u: Array) -> Theta:
     return theta
 
 
-def jax_key(key: Key, *path: int) -> np.ndarray:
-    """JAX key data (two 32-bit words) for a place in the run: the same key and path give the same data."""
-    return child(key, *path).generate_state(2, np.uint32)
+def jax_keys(key: Key, number: int) -> np.ndarray:
+    """JAX key data (number, 2): each key holds 64 bits, so a sampler takes one per chain."""
+    return key.generate_state(2 * number, np.uint32).reshape(number, 2)
 
 
 def child(key: Key, *path: int) -> Key:

@@ -10,7 +10,7 @@ import numpy as np
 
 from alphasynth.errors import InputError
 from alphasynth.fit import Problem, in_64_bit
-from alphasynth.frames import Frame, build, kind_of, like, select, take
+from alphasynth.frames import Frame, build, column_names, kind_of, like, select, take
 from alphasynth.guarantee import PublicGuarantee
 from alphasynth.sampler import Draws, Key, child
 
@@ -39,8 +39,6 @@ class Layout:
     @classmethod
     def of(cls, table: Frame, response: str, public: Sequence[str]) -> Layout:
         """Layout of the table's response and public columns, in the table's own column order and types."""
-        from alphasynth.frames import column_names
-
         names = tuple(name for name in column_names(table) if name == response or name in public)
         nothing = take(select(table, [response])[response], np.zeros(0, np.int64))
         return cls(kind_of(table), response, names, select(table, public), nothing)
@@ -93,7 +91,11 @@ def _simulate(
         chunk = slice(first, min(first + ROWS_AT_A_TIME, size))
         columns = {}
         if covariates:
-            index = problem.records.index[chunk] if resampled is None else problem.records.index[resampled[chunk]]
-            columns = {name: column[problem.rows.of[index]] for name, column in covariates.items()}
+            # Without public columns to draw rows of, the design is a column of ones: any record's will do.
+            table_rows = (
+                np.arange(chunk.start, chunk.stop) % problem.records.n if resampled is None else resampled[chunk]
+            )
+            lines = problem.rows.of[problem.records.index[table_rows]]
+            columns = {name: column[lines] for name, column in covariates.items()}
         parts.append(problem.model.simulate(rng, theta, columns, chunk.stop - chunk.start))
     return np.concatenate(parts)

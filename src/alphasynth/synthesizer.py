@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from alphasynth.automatic import Automatic
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, found, require_whole
 from alphasynth.families import FAMILIES, bind_counts
-from alphasynth.fit import NUM_DRAWS, Problem, in_64_bit
+from alphasynth.fit import NUM_DRAWS, Problem, check_settings, in_64_bit
 from alphasynth.formula import Formula
 from alphasynth.frames import Frame, require
 from alphasynth.guarantee import Guarantee
@@ -45,6 +45,9 @@ class Synthesizer:
     Covariates must be declared `public`: they are released as they are, row by row in the table's order, and the
     guarantee does not cover them. With a `seed` a run can be repeated, and must not be released. Attributes that end in
     an underscore are confidential.
+
+    `num_draws` posterior draws decide Delta; those above the `thresh` quantile of their largest alpha |f| go first.
+    Each of the m draws released gives `tables_per_draw` tables of `rows` rows (unless told, as many as the table has).
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"y": [4, 6, 5, 7, 3, 5, 6, 5] * 5})
@@ -84,21 +87,20 @@ class Synthesizer:
         given = {"radius": radius, "relative": relative, "within": within, "scale": scale, "shift": shift}
         given |= {"k": k, "alpha": alpha}
         self.mechanism = _mechanism(mechanism, {name: value for name, value in given.items() if value is not None})
-        self.m = _whole("m", m)
+        self.m = require_whole("m", m)
         self.epsilon = _positive("epsilon", epsilon)
         _check_aim(self.mechanism, self.epsilon, given)
-        self.public = tuple([public] if isinstance(public, str) else public)
+        self.public = _names("public", public)
         self._check_public()
-        self.sampler = sampler or Automatic()
-        self.num_draws = _whole("num_draws", num_draws)
+        self.sampler = Automatic() if sampler is None else sampler
+        check_settings(self.sampler, num_draws, thresh)
+        self.num_draws = num_draws
         if self.m > self.num_draws:
             raise InputError(f"m must be at most the number of draws, {self.num_draws:,}, found {self.m:,}")
         self.thresh = thresh
-        self.rows = None if rows is None else _whole("rows", rows)
-        self.tables_per_draw = _whole("tables_per_draw", tables_per_draw)
-        if seed is not None and not (isinstance(seed, Integral) and seed >= 0):
-            raise InputError(f"seed must be a whole number of at least 0, found {seed!r}")
-        self.seed = seed
+        self.rows = None if rows is None else require_whole("rows", rows)
+        self.tables_per_draw = require_whole("tables_per_draw", tables_per_draw)
+        self.seed = None if seed is None else require_whole("seed", seed, 0)
         self._outcome: _Outcome | None = None
 
     def _check_public(self) -> None:
@@ -136,6 +138,8 @@ class Synthesizer:
             sampler=last.draws.diagnostics.sampler,
             policy_epsilon=self.epsilon,
             tables_per_draw=self.tables_per_draw,
+            draws_asked=self.num_draws,
+            thresh=self.thresh,
             public_columns=self.public,
             releasable=self.seed is None,
         )
@@ -209,7 +213,9 @@ def _family(family: str | OwnModel, prior: CoefficientPrior | None) -> Any:
             raise InputError("prior must be left out with an OwnModel, which states its own, found one")
         return family
     if not isinstance(family, str) or family not in FAMILIES:
-        raise InputError(f"family must be an OwnModel or one of {', '.join(FAMILIES)}, found {family!r}")
+        raise InputError(f"family must be an OwnModel or one of {', '.join(FAMILIES)}, found {found(family)}")
+    if prior is not None and (isinstance(prior, type) or not hasattr(prior, "log_density")):
+        raise InputError(f"prior must be a prior such as NormalPrior(2.5), found {found(prior)}")
     return FAMILIES[family]
 
 
@@ -230,8 +236,8 @@ def _check_aim(mechanism: Mechanism, epsilon: float | None, given: dict[str, Any
     if not mechanism.rules:
         raise InputError(f"mechanism {mechanism.label!r} has no weights to aim at epsilon; leave epsilon out")
     dial = mechanism.rules[-1].dial
-    if given.get(dial) not in (None, "auto"):
-        raise InputError(f"{dial} must be left out when epsilon is given, which decides it, found {given[dial]!r}")
+    if not (given.get(dial) is None or isinstance(given[dial], str)):
+        raise InputError(f"{dial} must be left out when epsilon is given, which decides it, found {found(given[dial])}")
 
 
 def _target(epsilon: float | None, m: int) -> float | None:
@@ -244,15 +250,17 @@ def _target(epsilon: float | None, m: int) -> float | None:
     return target
 
 
-def _whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1, found {value!r}")
-    return int(value)
+def _names(name: str, value: object) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, tuple | list):
+        raise InputError(f"{name} must name columns, found {found(value)}")
+    return tuple(value)
 
 
 def _positive(name: str, value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
-        raise InputError(f"{name} must be positive and finite, found {value!r}")
+        raise InputError(f"{name} must be positive and finite, found {found(value)}")
     return float(value)

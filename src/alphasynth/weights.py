@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, found
 from alphasynth.fit import Fit
 from alphasynth.records import Records
 
@@ -88,7 +88,13 @@ class CW:
     def __post_init__(self) -> None:
         """Refuse a radius that is not positive, a negative scale, and what is not finite."""
         if not (_is_finite(self.radius) and self.radius > 0):
-            raise InputError(f"radius must be positive and finite, found {self.radius!r}")
+            raise InputError(f"radius must be positive and finite, found {found(self.radius)}")
+        if not isinstance(self.relative, bool):
+            raise InputError(f"relative must be True or False, found {found(self.relative)}")
+        within = (self.within,) if isinstance(self.within, str) else self.within
+        if not isinstance(within, tuple | list) or not all(isinstance(name, str) for name in within):
+            raise InputError(f"within must name columns, found {found(self.within)}")
+        object.__setattr__(self, "within", tuple(within))
         _check_scale_and_shift(self.scale, self.shift)
 
     def turned(self, value: float) -> CW:
@@ -144,7 +150,7 @@ class SW:
     def __post_init__(self) -> None:
         """Refuse a weight outside [0, 1]."""
         if self.alpha is not None and not (_is_finite(self.alpha) and 0 <= self.alpha <= 1):
-            raise InputError(f"alpha must lie in [0, 1], found {self.alpha!r}")
+            raise InputError(f"alpha must lie in [0, 1], found {found(self.alpha)}")
 
     def turned(self, value: float) -> SW:
         """With another weight, at most 1."""
@@ -169,8 +175,8 @@ class Reweight:
 
     def __post_init__(self) -> None:
         """Refuse a k that is not positive."""
-        if self.k != "auto" and not (_is_finite(self.k) and self.k > 0):
-            raise InputError(f"k must be 'auto' or a positive number, found {self.k!r}")
+        if not (isinstance(self.k, str) and self.k == "auto") and not (_is_finite(self.k) and self.k > 0):
+            raise InputError(f"k must be 'auto' or a positive number, found {found(self.k)}")
 
     def turned(self, value: float) -> Reweight:
         """With another k."""
@@ -199,10 +205,12 @@ class Given:
             alpha = np.asarray(self.alpha, np.float64)
         except (TypeError, ValueError):
             raise InputError("alpha must be one weight in [0, 1] per record, found what is not a number") from None
-        if alpha.ndim != 1 or not ((alpha >= 0) & (alpha <= 1)).all():
-            raise InputError("alpha must be one weight in [0, 1] per record, found weights outside or another shape")
+        if alpha.ndim != 1:
+            raise InputError(f"alpha must be one weight in [0, 1] per record, found {alpha.ndim} dimensions")
+        if not ((alpha >= 0) & (alpha <= 1)).all():
+            raise InputError("alpha must be one weight in [0, 1] per record, found weights outside")
         if not (_is_finite(self.factor) and self.factor > 0):
-            raise InputError(f"factor must be positive and finite, found {self.factor!r}")
+            raise InputError(f"factor must be positive and finite, found {found(self.factor)}")
         frozen = alpha.copy()
         frozen.setflags(write=False)
         object.__setattr__(self, "alpha", frozen)
@@ -219,10 +227,10 @@ class Given:
 
 def _check_scale_and_shift(scale: float, shift: float) -> None:
     if not (_is_finite(scale) and scale >= 0):
-        raise InputError(f"scale must be at least 0 and finite, found {scale!r}")
+        raise InputError(f"scale must be at least 0 and finite, found {found(scale)}")
     if not _is_finite(shift):
-        raise InputError(f"shift must be finite, found {shift!r}")
+        raise InputError(f"shift must be finite, found {found(shift)}")
 
 
 def _is_finite(value: object) -> bool:
-    return isinstance(value, Real) and math.isfinite(value)
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
