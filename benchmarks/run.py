@@ -211,7 +211,7 @@ def job_first(cache: str) -> dict[str, float]:
 
 
 def count_weights(n: int) -> dict[str, float]:
-    """(d) The CW rule on n counts, and on n values that are all different."""
+    """(d) The counting in CW, on n counts (distinct values) and on n values that are all different."""
     from alphasynth.weights import count_inside
 
     counts, weights = np.unique(simulate(n), return_counts=True)
@@ -227,10 +227,8 @@ def main() -> None:
     results: dict[str, Any] = {
         "machine": {"processor": platform.processor(), "cores": os.cpu_count(), "python": platform.python_version()}
     }
-    lines: list[tuple[str, str, str]] = []
 
     def note(name: str, value: str, wanted: str = "") -> None:
-        lines.append((name, value, wanted))
         print(f"{name:<66} {value:>22} {wanted}", flush=True)
 
     print(f"{'benchmark':<66} {'measured':>22} wanted")
@@ -258,7 +256,7 @@ def main() -> None:
             what = "no cache" if name == "first" else "compilation cache"
             note(f"(e) new process to a first release, {what}", f"{e['process_seconds']:.1f} s")
     (RESULTS / "benchmark.json").write_text(json.dumps(results, indent=2) + "\n")
-    print(f"\nwritten to {(RESULTS / 'benchmark.json').relative_to(Path.cwd())}")
+    print(f"\nwritten to {RESULTS / 'benchmark.json'}")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,9 @@ def main() -> None:
     table = simulate()
     table.to_csv(confidential / "table.csv", index=False)
 
-    print(f"{len(table):,} counts from 0.2 NB(100, 5) + 0.8 NB(100, 20); {M} synthetic tables from {M} draws each\n")
+    print(
+        f"{len(table):,} counts from 0.2 NB(100, 5) + 0.8 NB(100, 20); each synthesizer: {M} draws, a table from each\n"
+    )
     heads = f"{'':<11} {'Delta':>7} {'epsilon per draw':>17} {'mean alpha':>11}"
     print(heads + "".join(f" {name:>8}" for name in STATISTICS))
     shown = [statistic(table["y"]) for statistic in STATISTICS.values()]
@@ -74,11 +76,11 @@ def main() -> None:
     pd.DataFrame(summary).to_csv(confidential / "summary.csv", index=False)
 
     words = (
-        f"Statistics are means over {M} synthetic tables. Delta is from {guarantee.num_draws:,} draws; m draws cost "
-        f"m times epsilon per draw. Each epsilon is {guarantee.scope}."
+        f"Statistics are means over {M} synthetic tables. Delta is from {guarantee.num_draws:,} draws and rounded up; m "
+        f"draws cost m times epsilon per draw. Each epsilon is {guarantee.scope}."
     )
     print(f"\n{textwrap.fill(words, 100)}")
-    print(f"\nSynthetic tables and their public guarantees: {release}/")
+    print(f"\nSynthetic tables and their public guarantees: {release}/ (not for release: the seed is fixed)")
     print(f"Weights and bounds by record, confidential for a real table: {confidential}/")
     print(f"Took {time.perf_counter() - begin:.1f} s.")
 
