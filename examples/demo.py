@@ -76,7 +76,7 @@ def main() -> None:
     pd.DataFrame(summary).to_csv(confidential / "summary.csv", index=False)
 
     words = (
-        f"Statistics are means over {M} synthetic tables. Delta is from {guarantee.num_draws:,} draws and rounded up; m "
+        f"Statistics are means over {M} synthetic tables. Delta is from {guarantee.num_draws:,} draws, rounded up; m "
         f"draws cost m times epsilon per draw. Each epsilon is {guarantee.scope}."
     )
     print(f"\n{textwrap.fill(words, 100)}")
