@@ -77,7 +77,7 @@ def main() -> None:
 
     words = (
         f"Statistics are means over {M} synthetic tables. Delta is from {guarantee.num_draws:,} draws, rounded up; m "
-        f"draws cost m times epsilon per draw. Each epsilon is {guarantee.scope}."
+        f"draws cost m times epsilon per draw. Each epsilon is {guarantee.promise}."
     )
     print(f"\n{textwrap.fill(words, 100)}")
     print(f"\nSynthetic tables and their public guarantees: {release}/ (not for release: the seed is fixed)")

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "alphasynth"
 # A file imports only from those above it.
 ORDER = [
-    *("errors", "frames", "records", "formula"),
+    *("errors", "frames", "grouping", "records", "formula"),
     *("model", "contribution", "priors", "families", "own_model"),
     *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "automatic"),
     *("lipschitz", "fit", "weights", "calibrate", "mechanism"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphasynth.guarantee import Guarantee, PublicGuarantee, round_up
+from alphasynth.guarantee import Guarantee, PublicGuarantee, round_up, times
 from alphasynth.synthesize import Release
 
 GUARANTEE = Guarantee("LW", ("LW",), 5.555555, 20, 1000, 1000, "Laplace", policy_epsilon=230.0, releasable=True)
@@ -51,13 +51,28 @@ def test_the_public_part_holds_the_policys_number_and_not_the_realised_one():
     public = GUARANTEE.public()
     assert public.epsilon == 230.0
     numbers = [value for value in vars(public).values() if isinstance(value, float)]
-    assert numbers == [230.0, 1.0]  # the policy's epsilon, and thresh
+    assert numbers == [230.0, 230.0, 1.0]  # the policy's epsilon, for a unit and for a row, and thresh
     for text in (str(public), repr(public)):
         for realised in ("5.55", "11.1", "222.2"):
             assert realised not in text
     unaimed = dataclasses.replace(GUARANTEE, policy_epsilon=None).public()
     assert unaimed.epsilon is None
     assert "no policy budget was set" in str(unaimed)
+
+
+def test_a_unit_of_several_rows_costs_that_many_times_as_much():
+    unit = "all rows that share a value of 'person' (at most 3)"
+    three = dataclasses.replace(GUARANTEE, max_rows=3, unit=unit, policy_epsilon=0.1)
+    assert three.epsilon_unit == 3 * three.epsilon_total
+    assert (three.public().epsilon, three.public().policy_epsilon, three.public().max_rows) == (0.3, 0.1, 3)
+    assert f"666.7 for {unit}" in str(three)  # 666.6666
+    assert f"epsilon 0.3 for {unit}" in str(three.public())
+
+
+@given(st.integers(1, 1000), st.floats(1e-12, 1e12))
+def test_a_product_is_never_below_the_exact_one(number, value):
+    assert Fraction(times(number, value)) >= number * Fraction(value)
+    assert times(number, value) <= number * value * (1 + 1e-15)
 
 
 PLAIN = {"str", "bool", "int", "float", "float | None", "tuple[str, ...]"}
@@ -67,8 +82,9 @@ def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
     """Words, switches, the policy's numbers, settings and n; a release adds frames."""
     fields = {field.name: field.type for field in dataclasses.fields(PublicGuarantee)}
     assert set(fields.values()) <= PLAIN
-    assert [name for name, kind in fields.items() if "float" in kind] == ["epsilon", "thresh"]
-    assert [name for name, kind in fields.items() if kind == "int"] == ["m", "tables_per_draw", "n", "num_draws"]
+    assert [name for name, kind in fields.items() if "float" in kind] == ["epsilon", "policy_epsilon", "thresh"]
+    whole = [name for name, kind in fields.items() if kind == "int"]
+    assert whole == ["m", "tables_per_draw", "max_rows", "n", "num_draws"]
     assert {field.name: field.type for field in dataclasses.fields(Release)} == {
         "tables": "tuple[Frame, ...]",
         "guarantee": "PublicGuarantee",

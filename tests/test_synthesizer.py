@@ -25,7 +25,7 @@ def test_what_a_fit_offers(fitted, mixture):
     assert fitted.lipschitz_.overall == fitted.lipschitz_.by_record.max()
     assert fitted.guarantee_.epsilon_per_draw == 2 * fitted.lipschitz_.overall
     assert fitted.guarantee_.epsilon_total == pytest.approx(20 * fitted.guarantee_.epsilon_per_draw)
-    assert "asymptotic" in fitted.guarantee_.scope
+    assert "asymptotic" in fitted.guarantee_.promise
     theta = fitted.trail_.fits[-1].draws.theta
     assert theta["beta"].shape == (1000, 1)
     assert theta["phi"].shape == (1000,)

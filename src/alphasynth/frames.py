@@ -30,9 +30,8 @@ def column_names(table: Frame) -> list[Any]:
     return list(table.column_names if kind_of(table) == "pyarrow" else table.columns)
 
 
-def require(table: Frame, names: Sequence[str], role: str) -> None:
-    """Refuse names that the frame lacks or holds twice."""
-    held = column_names(table)
+def require(held: Sequence[Any], names: Sequence[str], role: str) -> None:
+    """Refuse names that are not among a table's column names, or there twice."""
     for name in names:
         if held.count(name) != 1:
             problem = "is not in the table" if name not in held else "is in the table more than once"

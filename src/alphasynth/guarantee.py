@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
 
 from alphasynth import __version__
 
-SCOPE = (
+# Which kind of promise; sums of epsilon mean something within one kind only.
+INSTANCE = "instance"
+PROMISE = (
     "asymptotic and local to this database: estimated from the posterior draws at hand for one record removed while "
     "the weights of the others stay as they are; it is not epsilon-differential privacy, and where one record moves "
     "the weights of others (LW, CW, re-weighting, any number that was searched) the loss can be larger"
@@ -19,18 +22,24 @@ SCOPE = (
 class PublicGuarantee:
     """What may be published: the policy's inputs and words; of the records, their number and nothing else.
 
-    `epsilon` is the policy's total budget, or None where none was set: a realised epsilon depends on the data. n is
-    treated as public; `num_draws` and `thresh` are settings.
+    `policy_epsilon` is the policy's total budget for one row and `epsilon` what that comes to for one unit of privacy,
+    `max_rows` times as much; None where no budget was set, since a realised epsilon depends on the data. n is treated
+    as public; the rest are inputs that the user chose.
     """
 
+    formula: str
+    family: str
     mechanism: str
     rules: tuple[str, ...]
     epsilon: float | None
+    policy_epsilon: float | None
     m: int
     tables_per_draw: int
     scope: str
+    promise: str
     neighbours: str
     unit: str
+    max_rows: int
     n: int
     num_draws: int
     thresh: float
@@ -44,11 +53,11 @@ class PublicGuarantee:
         budget = (
             "no policy budget was set"
             if self.epsilon is None
-            else f"a policy budget of epsilon {round_up(self.epsilon)}"
+            else f"a policy budget of epsilon {round_up(self.epsilon)}{_for_unit(self.max_rows, self.unit)}"
         )
         return (
             f"{self.mechanism}: {budget} for {_count(self.m, 'draw')} of parameters, from {self.num_draws:,} posterior "
-            f"draws{_dropped(self.thresh)} over {self.n:,} records; {self.scope}{_seeded(self.releasable)}."
+            f"draws{_dropped(self.thresh)} over {self.n:,} records; {self.promise}{_seeded(self.releasable)}."
         )
 
 
@@ -57,7 +66,8 @@ class Guarantee:
     """The realised guarantee of a fit (confidential: it was computed from the records).
 
     Each draw of parameters costs epsilon_per_draw = 2 Delta, m draws cost m times as much (sequential composition), and
-    several tables from one draw cost nothing more.
+    several tables from one draw cost nothing more. Where a unit of privacy has up to `max_rows` rows, all that times as
+    much.
     """
 
     mechanism: str
@@ -73,9 +83,13 @@ class Guarantee:
     thresh: float = 1.0
     public_columns: tuple[str, ...] = ()
     releasable: bool = False
-    scope: str = SCOPE
-    neighbours: str = "one record removed"
+    scope: str = INSTANCE
+    promise: str = PROMISE
+    neighbours: str = "one unit of privacy removed"
     unit: str = "one row of the table"
+    max_rows: int = 1
+    formula: str = ""
+    family: str = ""
 
     @property
     def epsilon_per_draw(self) -> float:
@@ -84,20 +98,30 @@ class Guarantee:
 
     @property
     def epsilon_total(self) -> float:
-        """Epsilon of all m draws together."""
+        """Epsilon of all m draws together, for one row."""
         return self.m * self.epsilon_per_draw
+
+    @property
+    def epsilon_unit(self) -> float:
+        """Epsilon of all m draws together, for one unit of privacy: `max_rows` times that of a row."""
+        return times(self.max_rows, self.epsilon_total)
 
     def public(self) -> PublicGuarantee:
         """What of this may leave."""
         return PublicGuarantee(
+            formula=self.formula,
+            family=self.family,
             mechanism=self.mechanism,
             rules=self.rules,
-            epsilon=self.policy_epsilon,
+            epsilon=None if self.policy_epsilon is None else of_unit(self.policy_epsilon, self.max_rows),
+            policy_epsilon=self.policy_epsilon,
             m=self.m,
             tables_per_draw=self.tables_per_draw,
             scope=self.scope,
+            promise=self.promise,
             neighbours=self.neighbours,
             unit=self.unit,
+            max_rows=self.max_rows,
             n=self.n,
             num_draws=self.draws_asked or self.num_draws,
             thresh=self.thresh,
@@ -109,10 +133,11 @@ class Guarantee:
 
     def __str__(self) -> str:
         """One honest sentence; numbers are rounded up."""
+        unit = f" ({round_up(self.epsilon_unit)}{_for_unit(self.max_rows, self.unit)})" if self.max_rows > 1 else ""
         return (
             f"{self.mechanism}: epsilon {round_up(self.epsilon_per_draw)} per draw, {round_up(self.epsilon_total)} for "
-            f"{_count(self.m, 'draw')} of parameters, from the largest of {self.num_draws:,} posterior draws"
-            f"{_dropped(self.thresh)} over {self.n:,} records ({self.sampler}); {self.scope}{_seeded(self.releasable)}."
+            f"{_count(self.m, 'draw')} of parameters{unit}, from the largest of {self.num_draws:,} posterior draws"
+            f"{_dropped(self.thresh)} over {self.n:,} records ({self.sampler}); {self.promise}{_seeded(self.releasable)}."
         )
 
 
@@ -128,6 +153,31 @@ def round_up(value: float, digits: int = 4) -> str:
     places = max(digits - 1 - exact.adjusted(), 0)
     text = f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_CEILING):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def times(number: int, value: float) -> float:
+    """The product, never below the exact one.
+
+    >>> times(3, 0.1), times(1, 0.1)
+    (0.30000000000000004, 0.1)
+    """
+    product = number * value
+    if math.isfinite(product) and Fraction(product) < number * Fraction(value):
+        product = math.nextafter(product, math.inf)
+    return product
+
+
+def of_unit(policy_epsilon: float, max_rows: int) -> float:
+    """A policy's epsilon times the rows of a unit, in decimals: the policy's number is the one that was written down.
+
+    >>> of_unit(0.1, 3)
+    0.3
+    """
+    return float(max_rows * Decimal(repr(policy_epsilon)))
+
+
+def _for_unit(max_rows: int, unit: str) -> str:
+    return "" if max_rows == 1 else f" for {unit}"
 
 
 def _dropped(thresh: float) -> str:

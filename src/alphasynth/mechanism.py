@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import count
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -41,12 +44,16 @@ class Mechanism:
 
 @dataclass(frozen=True, eq=False)
 class Trail:
-    """What a run left (confidential): the first fit, then one per rule; the rules as settled; the searches made."""
+    """What a run left (confidential): the first fit, then one per rule; the rules as settled; the searches made.
+
+    `seconds` is the time that each round took, its search included.
+    """
 
     label: str
     fits: tuple[Fit, ...]
     rules: tuple[Rule, ...] = field(default=(), repr=False)
     searches: tuple[Search, ...] = field(default=(), repr=False)
+    seconds: tuple[float, ...] = field(default=(), repr=False)
 
     def then(self, rule: Rule, fitted: Fit, *searches: Search) -> Trail:
         """The trail one rule further."""
@@ -58,29 +65,64 @@ class Trail:
         )
 
 
-def run(key: Key, problem: Problem, mechanism: Mechanism, target: float | None = None) -> Trail:
+class Step(NamedTuple):
+    """Where a run stands: fit number `trial` of round `round` of `rounds` begins."""
+
+    round: int
+    rounds: int
+    trial: int
+
+
+Watch = Callable[[Step], None]
+
+
+def ignore(step: Step) -> None:
+    """Watch nothing."""
+
+
+def run(
+    key: Key, problem: Problem, mechanism: Mechanism, target: float | None = None, watch: Watch = ignore
+) -> Trail:
     """Fold the mechanism's rules over fits: each rule turns the last fit into the next alpha, which is fitted.
 
     With a `target` the last rule's dial is searched, so that the last fit's Lipschitz bound is at most the target.
+    `watch` is told of every fit before it is made.
     Raises `DiagnosticsError` for draws that cannot be used and `CalibrationError` for a search without an answer.
     """
     if target is not None and not mechanism.rules:
         raise InputError(f"mechanism {mechanism.label!r} has no weights to aim at a target epsilon")
+    rounds = len(mechanism.rules) + 1
+    begin = time.perf_counter()
+    watch(Step(1, rounds, 1))
     trail = Trail(mechanism.label, fits=(fit(child(key, 0), problem, np.ones(problem.records.size)),))
+    times = [time.perf_counter()]
     for number, rule in enumerate(mechanism.rules, start=1):
-        last = number == len(mechanism.rules)
-        trail = take_step(child(key, number), problem, trail, rule, target if last else None)
-    return trail
+        aim = target if number == len(mechanism.rules) else None
+        tell = partial(_tell, watch, number + 1, rounds)
+        trail = take_step(child(key, number), problem, trail, rule, aim, tell)
+        times.append(time.perf_counter())
+    return replace(trail, seconds=tuple(np.diff([begin, *times]).tolist()))
 
 
-def take_step(key: Key, problem: Problem, trail: Trail, rule: Rule, target: float | None) -> Trail:
+def _tell(watch: Watch, round_number: int, rounds: int, trial: int) -> None:
+    watch(Step(round_number, rounds, trial))
+
+
+def take_step(
+    key: Key, problem: Problem, trail: Trail, rule: Rule, target: float | None, tell: Callable[[int], None]
+) -> Trail:
     """One rule: settle its dial where it is to be searched, then fit its alpha.
 
     All trials of a search use this step's key (common random numbers), which is not the key of any other step: the
     bound is never measured on the draws that the weights were made from.
     """
     before = trail.fits[-1]
-    refit = partial(fit, key, problem)
+    trials = count(1)
+
+    def refit(alpha: np.ndarray, least: int = 0) -> Fit:
+        tell(next(trials))
+        return fit(key, problem, alpha, least)
+
     goal = _goal(rule, target, problem, before, refit)
     if goal is None:
         return trail.then(rule, refit(rule(problem.records, before)))
@@ -98,6 +140,14 @@ def take_step(key: Key, problem: Problem, trail: Trail, rule: Rule, target: floa
     return trail
 
 
+class Refit(Protocol):
+    """Fits weights in this round, from the sampler's attempt `least` on."""
+
+    def __call__(self, alpha: np.ndarray, least: int = 0) -> Fit:
+        """Fit."""
+        ...
+
+
 class _Goal(NamedTuple):
     """The bound to search a dial for, and the dial's highest value."""
 
@@ -105,7 +155,7 @@ class _Goal(NamedTuple):
     highest: float
 
 
-def _goal(rule: Rule, target: float | None, problem: Problem, before: Fit, refit: partial[Fit]) -> _Goal | None:
+def _goal(rule: Rule, target: float | None, problem: Problem, before: Fit, refit: Refit) -> _Goal | None:
     """The given target, or the rule's own; None where the dial stands as it is."""
     if target is not None:
         return _Goal(target, 1.0 if isinstance(rule, SW) else np.inf)
@@ -116,7 +166,7 @@ def _goal(rule: Rule, target: float | None, problem: Problem, before: Fit, refit
     return None
 
 
-def _search_dial(rule: Rule, goal: _Goal, problem: Problem, before: Fit, refit: partial[Fit]) -> Found:
+def _search_dial(rule: Rule, goal: _Goal, problem: Problem, before: Fit, refit: Refit) -> Found:
     """Search the rule's dial, over again from the sampler's next attempt whenever a trial had to go on to it.
 
     Trials drawn in different ways would make the bound jump from one value of the dial to the next.
@@ -134,7 +184,7 @@ def _search_dial(rule: Rule, goal: _Goal, problem: Problem, before: Fit, refit: 
         least = reached
 
 
-def _attempt(rule: Rule, problem: Problem, before: Fit, refit: partial[Fit], value: float) -> Fit:
+def _attempt(rule: Rule, problem: Problem, before: Fit, refit: Refit, value: float) -> Fit:
     return refit(rule.turned(value)(problem.records, before))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alphasynth.errors import InputError
-from alphasynth.frames import Frame, require, to_arrow
+from alphasynth.frames import Frame, column_names, require, to_arrow
+from alphasynth.grouping import Grouped
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +21,8 @@ class Records:
     """A database x with equal rows told once (confidential).
 
     Equal rows have equal log-likelihoods, so all that follows is computed on `size` distinct rows and their counts,
-    which is exact. `columns` and `counts` have one entry per distinct row; `index` gives each table row's distinct row.
-    `response` names the column to synthesize.
+    which is exact. `columns` and `counts` have one entry per distinct row; `index` gives each table row's distinct row,
+    and is None where the rows were counted without keeping their order. `response` names the column to synthesize.
 
     >>> import pandas as pd
     >>> records = Records.from_table(pd.DataFrame({"y": [7, 3, 7]}), ["y"])
@@ -32,12 +33,12 @@ class Records:
     response: str
     columns: Mapping[str, Any] = field(repr=False)
     counts: np.ndarray = field(repr=False)
-    index: np.ndarray = field(repr=False)
+    index: np.ndarray | None = field(repr=False)
 
     @property
     def n(self) -> int:
         """Number of table rows."""
-        return len(self.index)
+        return int(self.counts.sum())
 
     @property
     def size(self) -> int:
@@ -50,35 +51,54 @@ class Records:
 
         Raises `InputError` on what no model can read: fewer than two records, missing or infinite values.
         """
-        require(table, names, "named in the formula or in `within`")
-        arrow = to_arrow(table, names)
-        if arrow.num_rows < 2:
-            found = "an empty table" if arrow.num_rows == 0 else "one record"
+        require(column_names(table), names, "named in the formula or in `within`")
+        return cls._of(to_arrow(table, names), None)
+
+    @classmethod
+    def from_grouped(cls, grouped: Grouped) -> Records:
+        """The records of a table that was grouped where it is stored; raise `InputError` as `from_table` does."""
+        records = cls._of(grouped.columns, grouped.counts)
+        index = None if grouped.index is None else records.rows_in_order[grouped.index]
+        return replace(records, index=index)
+
+    @classmethod
+    def _of(cls, arrow: pa.Table, counts: np.ndarray | None) -> Records:
+        """Records of rows that each stand for `counts` rows of the table, or for one."""
+        n = arrow.num_rows if counts is None else int(counts.sum())
+        if n < 2:
+            found = "an empty table" if n == 0 else "one record"
             raise InputError(f"table must hold at least two records, found {found}")
         levels: dict[str, np.ndarray | None] = {}
         codes: dict[str, pa.ChunkedArray] = {}
-        for name in names:
-            codes[name], levels[name] = _check_column(name, arrow.column(name))
-        distinct, counts, index = _group(codes)
-        columns = {name: _restore(distinct[name], levels[name]) for name in names}
-        return cls(names[0], columns, counts, index)
+        for name in arrow.column_names:
+            codes[name], levels[name] = _check_column(name, arrow.column(name), counts)
+        distinct, totals, index = _group(codes, counts)
+        columns = {name: _restore(distinct[name], levels[name]) for name in codes}
+        return cls(arrow.column_names[0], columns, totals, index)
+
+    @property
+    def rows_in_order(self) -> np.ndarray:
+        """Distinct row of each table row; raise `InputError` where the rows' order was not kept."""
+        if self.index is None:
+            raise InputError("values by record need the order of the rows, which was not kept when they were counted")
+        return self.index
 
     def expand(self, values: np.ndarray) -> np.ndarray:
         """Values by distinct row -> values by record, in the table's own row order."""
-        return values[self.index]
+        return values[self.rows_in_order]
 
     def collapse(self, values: np.ndarray) -> np.ndarray:
         """Values by record -> values by distinct row, which must be equal within each (`split` makes them so)."""
         collapsed = np.empty(self.size, values.dtype)
-        collapsed[self.index] = values
-        if not np.array_equal(collapsed[self.index], values):
+        collapsed[self.rows_in_order] = values
+        if not np.array_equal(collapsed[self.rows_in_order], values):
             raise InputError("values by record must be equal within distinct rows, found rows where they differ")
         return collapsed
 
     def split(self, values: np.ndarray) -> Records:
         """Finer records: rows are distinct in the columns and in these values by record as well."""
-        pairs = {"row": pa.chunked_array([self.index]), "value": pa.chunked_array([values])}
-        distinct, counts, index = _group(pairs)
+        pairs = {"row": pa.chunked_array([self.rows_in_order]), "value": pa.chunked_array([values])}
+        distinct, counts, index = _group(pairs, None)
         rows = distinct["row"]
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Records(self.response, columns, counts, index)
@@ -93,16 +113,16 @@ class Records:
         return number
 
 
-def _check_column(name: str, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, np.ndarray | None]:
+def _check_column(
+    name: str, column: pa.ChunkedArray, counts: np.ndarray | None
+) -> tuple[pa.ChunkedArray, np.ndarray | None]:
     """Column as values DuckDB groups, and its levels if it is categorical; refuse what is missing or not finite."""
     kind = column.type
-    missing = column.null_count
+    missing = _number(pc.is_null(column, nan_is_null=pa.types.is_floating(kind)), counts)
+    if missing:
+        raise InputError(f"column {name!r} must have no missing values, found {missing:,}")
     if pa.types.is_floating(kind):
-        missing += pc.sum(pc.is_nan(column)).as_py() or 0
-    if missing or pa.types.is_null(kind):
-        raise InputError(f"column {name!r} must have no missing values, found {missing or len(column):,}")
-    if pa.types.is_floating(kind):
-        infinite = pc.sum(pc.is_inf(column)).as_py() or 0
+        infinite = _number(pc.is_inf(column), counts)
         if infinite:
             raise InputError(f"column {name!r} must be finite, found {infinite:,} infinite values")
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
@@ -112,6 +132,13 @@ def _check_column(name: str, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, 
     if not _is_plain(kind):
         raise InputError(f"column {name!r} must hold numbers, booleans, text or categories, found {kind}")
     return column, None
+
+
+def _number(mask: pa.ChunkedArray, counts: np.ndarray | None) -> int:
+    """Number of table rows for which the mask holds."""
+    if counts is None:
+        return pc.sum(mask).as_py() or 0
+    return int(counts[np.asarray(mask)].sum())
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -127,22 +154,25 @@ def _check_categories(name: str, column: pa.ChunkedArray) -> tuple[pa.ChunkedArr
     whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
     if len(whole.dictionary.unique()) < len(whole.dictionary) or whole.dictionary.null_count:
         whole = whole.dictionary_decode()
-        _check_column(name, pa.chunked_array([whole]))
+        _check_column(name, pa.chunked_array([whole]), None)
         whole = whole.dictionary_encode()
     return pa.chunked_array([whole.indices]), whole.dictionary.to_numpy(zero_copy_only=False)
 
 
-def _group(columns: Mapping[str, pa.ChunkedArray]) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+def _group(
+    columns: Mapping[str, pa.ChunkedArray], weights: np.ndarray | None
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
     """GROUP BY all columns -> distinct rows in sorted order, their counts, and the distinct row of each row."""
     numbered = {f"c{i}": column for i, column in enumerate(columns.values())}
     names = ", ".join(numbered)
-    rows = pa.table(numbered)
+    rows = pa.table(numbered if weights is None else {**numbered, "weight": weights})
+    total = "count(*)" if weights is None else "sum(weight)::BIGINT"
     # An empty temp_directory: what does not fit in memory fails rather than spill confidential rows to disk.
     with duckdb.connect(":memory:", config={"temp_directory": ""}) as engine:
         engine.register("rows", rows)
         engine.execute(
             f"CREATE TEMP TABLE groups AS SELECT *, row_number() OVER (ORDER BY {names}) - 1 AS id "
-            f"FROM (SELECT {names}, count(*) AS count FROM rows GROUP BY {names})"
+            f"FROM (SELECT {names}, {total} AS count FROM rows GROUP BY {names})"
         )
         groups = engine.sql("SELECT * FROM groups ORDER BY id").to_arrow_table()
         index = np.empty(rows.num_rows, np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
@@ -14,16 +15,17 @@ from alphasynth.errors import InputError, found, require_whole
 from alphasynth.families import FAMILIES, bind_counts
 from alphasynth.fit import NUM_DRAWS, Problem, check_settings, in_64_bit
 from alphasynth.formula import Formula
-from alphasynth.frames import Frame, require
+from alphasynth.frames import Frame, column_names, require
+from alphasynth.grouping import Stored, Unit
 from alphasynth.guarantee import Guarantee
 from alphasynth.lipschitz import Lipschitz
-from alphasynth.mechanism import Mechanism, Trail, named_mechanism, run
+from alphasynth.mechanism import Mechanism, Trail, Watch, ignore, named_mechanism, run
 from alphasynth.model import Model
 from alphasynth.own_model import OwnModel
 from alphasynth.priors import CoefficientPrior
 from alphasynth.records import Records
 from alphasynth.sampler import Draws, Key, Sampler, child
-from alphasynth.synthesize import Layout, Release, pick, synthesize
+from alphasynth.synthesize import Layout, Release, Simulation, pick, synthesize
 from alphasynth.weights import CW, Given
 
 
@@ -115,20 +117,22 @@ class Synthesizer:
             )
 
     @in_64_bit
-    def fit(self, table: Frame) -> Synthesizer:
-        """Run the mechanism on a pandas, polars or pyarrow frame and pick the m draws that tables will come from.
+    def fit(self, table: Frame | Stored, watch: Watch = ignore) -> Synthesizer:
+        """Run the mechanism on a table and pick the m draws that synthetic tables will come from.
 
+        The table is a pandas, polars or pyarrow frame, or a stored one (`open_table`). `watch` is told of every fit.
         Raises `InputError` for a table that cannot be fitted, `DiagnosticsError` for draws that cannot be used and
         `CalibrationError` for an epsilon that cannot be met; the synthesizer is then as it was before.
         """
-        require(table, self.public, "declared public")
-        problem, mechanism = self._problem(table), self.mechanism
+        records, layout, unit = self._read(table)
+        problem, mechanism = self._problem(records), self.mechanism
         key = np.random.SeedSequence(self.seed)  # without a seed, 128 bits of the operating system's entropy
-        trail = run(child(key, 0), problem, mechanism, _target(self.epsilon, self.m))
+        trail = run(child(key, 0), problem, mechanism, _target(self.epsilon, self.m), watch)
         last = trail.fits[-1]
         picked = pick(child(key, 1), last.draws, self.m)
-        layout = Layout.of(table, self.formula.response, self.public)
         guarantee = Guarantee(
+            formula=self.formula.text,
+            family=self.family if isinstance(self.family, str) else "a model of the user's own",
             mechanism=mechanism.label,
             rules=tuple(type(rule).__name__ for rule in mechanism.rules),
             delta=last.lipschitz.overall,
@@ -143,14 +147,27 @@ class Synthesizer:
             public_columns=self.public,
             releasable=self.seed is None,
         )
+        if unit is not None:
+            guarantee = replace(guarantee, unit=str(unit), max_rows=unit.max_rows)
         self._outcome = _Outcome(key, problem, trail, picked, layout, guarantee)
         return self
 
-    def _problem(self, table: Frame) -> Problem:
-        """The records on every column that the formula and the rules read, bound to the model."""
+    def _read(self, table: Frame | Stored) -> tuple[Records, Layout, Unit | None]:
+        """The records on every column that the formula and the rules read, the layout of the release, the unit."""
         within = [name for rule in self.mechanism.rules if isinstance(rule, CW) for name in rule.within]
-        names = dict.fromkeys((self.formula.response, *self.formula.covariates, *within))
-        records = Records.from_table(table, list(names))
+        names = list(dict.fromkeys((self.formula.response, *self.formula.covariates, *within)))
+        held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
+        require(held, self.public, "declared public")
+        require(held, names, "named in the formula or in `within`")
+        if isinstance(table, Stored):
+            grouped = table.group(names, self.public)
+            layout = Layout.of_grouped(grouped, self.formula.response, held)
+            return Records.from_grouped(grouped), layout, grouped.unit
+        records = Records.from_table(table, names)
+        return records, Layout.of(table, self.formula.response, self.public), None
+
+    def _problem(self, records: Records) -> Problem:
+        """The records bound to the model."""
         for rule in self.mechanism.rules:
             if isinstance(rule, Given):
                 if len(rule.alpha) != records.n:
@@ -162,7 +179,7 @@ class Synthesizer:
         if isinstance(self.family, OwnModel):
             model, rows = self.family.bind(self.formula, records)
         else:
-            model, rows = bind_counts(self.formula, self.family, records, self.prior)
+            model, rows = bind_counts(self.formula, FAMILIES[self.family], records, self.prior)
         return Problem(records, model, rows, self.sampler, self.num_draws, self.thresh)
 
     @property
@@ -191,23 +208,27 @@ class Synthesizer:
             raise InputError("fit(table) must come first")
         return self._outcome
 
-    def sample(self) -> list[Frame]:
-        """`tables_per_draw` tables for each of the m draws picked by `fit`, of the input's kind.
-
-        They hold the synthesized and the public columns and nothing else. Sampling again uses the same m draws, so it
-        costs nothing more.
-        """
+    def simulations(self) -> list[Simulation]:
+        """The tables of `sample`, not simulated yet: each can be had in chunks, where it would not fit in memory."""
         fitted = self._fitted
         # With a seed the same rows come again; without one, new entropy decides them each time.
         key = child(fitted.key, 2) if self.seed is not None else np.random.SeedSequence()
         return synthesize(key, fitted.problem, fitted.picked, fitted.layout, self.rows, self.tables_per_draw)
+
+    def sample(self) -> list[Frame]:
+        """`tables_per_draw` tables for each of the m draws picked by `fit`: frames of the input's kind.
+
+        They hold the synthesized and the public columns and nothing else. Sampling again uses the same m draws, so it
+        costs nothing more.
+        """
+        return [simulation.table() for simulation in self.simulations()]
 
     def release(self) -> Release:
         """Tables and the public part of the guarantee: the only thing that may leave."""
         return Release(tuple(self.sample()), self._fitted.guarantee.public())
 
 
-def _family(family: str | OwnModel, prior: CoefficientPrior | None) -> Any:
+def _family(family: str | OwnModel, prior: CoefficientPrior | None) -> str | OwnModel:
     if isinstance(family, OwnModel):
         if prior is not None:
             raise InputError("prior must be left out with an OwnModel, which states its own, found one")
@@ -216,7 +237,7 @@ def _family(family: str | OwnModel, prior: CoefficientPrior | None) -> Any:
         raise InputError(f"family must be an OwnModel or one of {', '.join(FAMILIES)}, found {found(family)}")
     if prior is not None and (isinstance(prior, type) or not hasattr(prior, "log_density")):
         raise InputError(f"prior must be a prior such as NormalPrior(2.5), found {found(prior)}")
-    return FAMILIES[family]
+    return family
 
 
 def _mechanism(mechanism: str | Mechanism, given: dict[str, Any]) -> Mechanism:

@@ -1,0 +1,151 @@
+"""CSV and TSV files: their dialect and column types, decided from the whole file and never by a guess of the engine."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from alphasynth.engine import Column, Reading, quoted
+from alphasynth.errors import InputError, found
+
+DELIMITERS = (",", ";", "\t", "|")
+ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1", "iso-8859-1": "latin-1", "utf-16": "utf-16"}
+LONGEST_HEADER = 16_000_000  # bytes; 10,000 columns with long names take one
+# Words that stand for a missing value in a column that is otherwise of numbers.
+MISSING = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", ".")
+
+
+@dataclass(frozen=True)
+class Csv:
+    """A text table with a header line. With `verbatim`, released columns keep the text they have in the file."""
+
+    path: Path
+    column_names: tuple[str, ...]
+    delimiter: str
+    encoding: str
+    blank_lines: int  # before the header
+    verbatim: bool
+
+    @classmethod
+    def open(cls, path: Path, delimiter: str | None = None, encoding: str = "utf-8", verbatim: bool = True) -> Csv:
+        """Read the header; the delimiter is the one that cuts it into most fields, unless given."""
+        if encoding.lower() not in ENCODINGS:
+            raise InputError(f"encoding must be utf-8, latin-1 or utf-16, found {found(encoding)}")
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+            raise InputError(f"delimiter must be one character and no quote, found {found(delimiter)}")
+        blank, header = _head(path, ENCODINGS[encoding.lower()])
+        if not header.strip():
+            raise InputError(f"{path.name} must have a header line, found an empty file")
+        fields = {mark: _fields(header, mark) for mark in ((delimiter,) if delimiter else DELIMITERS)}
+        mark = max(fields, key=lambda mark: len(fields[mark]))
+        if not fields[mark]:
+            raise InputError(f"{path.name} must have a header line of column names, found quotes that do not close")
+        return cls(path, tuple(fields[mark]), mark, ENCODINGS[encoding.lower()], blank, verbatim)
+
+    def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Reading:
+        """What reads the named columns, and their types: whole numbers, numbers or text, whatever holds throughout."""
+        columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.column_names)))
+        options = f"auto_detect=false, header=true, quote='\"', escape='\"', skip={self.blank_lines}"
+        source = (
+            f"read_csv({quoted(self.path)}, {options}, delim={quoted(self.delimiter)}, "
+            f"encoding={quoted(self.encoding)}, columns={{{columns}}})"
+        )
+        if len(self.column_names) == 1:  # a blank line is a missing value to the engine
+            source = f"(SELECT c0 FROM {source} WHERE c0 IS NOT NULL)"
+        numbers = {name: self.column_names.index(name) for name in names}
+        return Reading(source, self._typed(engine, source, numbers))
+
+    def _typed(self, engine: duckdb.DuckDBPyConnection, source: str, numbers: dict[str, int]) -> dict[str, Column]:
+        if not numbers:
+            return {}
+        counts = ", ".join(_count_kinds(f"c{i}") for i in numbers.values())
+        (counted,) = engine.execute(f"SELECT {counts} FROM {source}").fetchall()
+        tallies = [Tally(*counted[i : i + 4]) for i in range(0, len(counted), 4)]
+        return {
+            name: _column(f"c{i}", tally, self.verbatim)
+            for (name, i), tally in zip(numbers.items(), tallies, strict=True)
+        }
+
+    def explain(self, error: duckdb.Error) -> str:
+        """Why a line cannot be read, without the line."""
+        message = str(error)
+        line = re.search(r"CSV Error on Line: (\d+)", message)
+        where = f"{self.path.name}, line {int(line[1]):,}," if line else self.path.name
+        fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+        if fields:
+            return f"{where} must have {int(fields[1]):,} fields like the header, found {int(fields[2]):,}"
+        if "unterminated quote" in message:
+            return f"{where} must close its quotes and end the field there, found a quote that does not"
+        if "unicode" in message.lower() or "utf-8" in message.lower():
+            return _wrong_encoding(where, self.encoding)
+        if "Maximum line size" in message:
+            return f"{where} must be shorter than 2 MB, found a longer line (a quote that never closes?)"
+        if "state machine" in message:
+            return f"{where} must end its lines in one way throughout, found several (or quotes out of place)"
+        return f"{where} must be a delimited text file, found what cannot be read as one"
+
+
+def _head(path: Path, encoding: str) -> tuple[int, str]:
+    """Number of blank lines before the header, and the header line; lines go on inside quotes."""
+    # newline="" keeps what ends a line as it stands.
+    with path.open(encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="") as file:
+        try:
+            blank, line = 0, file.readline(LONGEST_HEADER)
+            while line and not line.strip("\r\n"):
+                blank, line = blank + 1, file.readline(LONGEST_HEADER)
+            while line.count('"') % 2 and len(line) < LONGEST_HEADER and (more := file.readline(LONGEST_HEADER)):
+                line += more
+        except (UnicodeError, EOFError):
+            raise InputError(_wrong_encoding(path.name, encoding)) from None
+    return blank, line
+
+
+def _wrong_encoding(where: str, encoding: str) -> str:
+    other = "latin-1" if encoding == "utf-8" else "utf-8"
+    return f"{where} must be {encoding}, found bytes that are not; name the encoding if it is another ({other}?)"
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    """Names in the header; none where its quotes do not close."""
+    try:
+        return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        return []
+
+
+class Tally(NamedTuple):
+    """How many values a column has, and how many of them are whole numbers, numbers, and words for a missing value."""
+
+    values: int
+    whole: int
+    number: int
+    missing: int
+
+
+def _count_kinds(column: str) -> str:
+    """SQL of a tally. Whole numbers are those that read back as they stand: 007 is a code, not a 7."""
+    text = f"trim({column})"
+    words = ", ".join(quoted(word) for word in MISSING)
+    whole = f"TRY_CAST(TRY_CAST({text} AS BIGINT) AS VARCHAR) = {text}"
+    number = f"TRY_CAST({text} AS DOUBLE) IS NOT NULL AND NOT regexp_matches({text}, '^[+-]?0[0-9]')"
+    return f"count({column}), count_if({whole}), count_if(({number}) AND {text} NOT IN ({words})), count_if({text} IN ({words}))"
+
+
+def _column(column: str, tally: Tally, verbatim: bool) -> Column:
+    """SQL that reads a column in the type that all its values have."""
+    numeric = tally.values - tally.missing
+    kinds: list[tuple[int, str, pa.DataType]] = [(tally.whole, "BIGINT", pa.int64()), (tally.number, "DOUBLE", pa.float64())]
+    for number, name, kind in kinds:
+        if number == numeric > 0:
+            read = f"TRY_CAST(trim({column}) AS {name})"
+            read = f"CASE WHEN trim({column}) IN ({', '.join(quoted(word) for word in MISSING)}) THEN NULL ELSE {read} END" if tally.missing else read
+            return Column(read, column if verbatim else read, kind, pa.string() if verbatim else kind)
+    return Column(column, column, pa.string(), pa.string())

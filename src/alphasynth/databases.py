@@ -1,0 +1,162 @@
+"""Tables of database servers and Spark, reached through Ibis: the grouping runs there, distinct rows and counts come out."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alphasynth.engine import as_type
+from alphasynth.errors import InputError, found
+from alphasynth.grouping import Grouped, Unit
+
+# What pip installs for each kind of database, and the module that tells whether it is there.
+EXTRAS = {"postgres": ("postgres", "psycopg"), "pyspark": ("spark", "pyspark")}
+
+
+def without_password(url: str) -> str:
+    """The address as it may be written down and shown.
+
+    >>> without_password("postgres://me:secret@host:5432/db")
+    'postgres://me@host:5432/db'
+    """
+    scheme, _, rest = url.partition("://")
+    head, slash, path = rest.partition("/")
+    if "@" in head:
+        head = head.rpartition("@")[0].partition(":")[0] + "@" + head.rpartition("@")[2]
+    path = re.sub(r"(?i)(pass\w*|token|secret\w*)=[^&]*", r"\1=", path)
+    return f"{scheme}://{head}{slash}{path}"
+
+
+@dataclass(frozen=True, eq=False)
+class DatabaseTable:
+    """A stored table of a database. Its rows have no order, so those released are sorted by their public columns.
+
+    With a `unit`, the database's own random numbers choose the rows of a unit that take part.
+    """
+
+    expression: Any = field(repr=False)  # an ibis.Table
+    unit: Unit | None = None
+
+    @classmethod
+    def open(cls, url: str, table: str, unit: Unit | None = None) -> DatabaseTable:
+        """Connect and look the table up; raise `InputError`, never with a password in it."""
+        scheme = url.partition("://")[0].replace("postgresql", "postgres")
+        _require_driver(scheme)
+        with translated(f"the database at {without_password(url)} must be reachable"):
+            connection = _spark(url) if scheme == "pyspark" else _connect(url)
+        if scheme == "pyspark" and "`" in table:  # a path in place of a name: parquet.`/data/visits`
+            with translated(f"table {table!r} must be readable"):
+                return cls(connection.sql(f"SELECT * FROM {table}"), unit)
+        place, _, name = table.rpartition(".")
+        with translated(f"table {table!r} must be in the database"):
+            return cls(connection.table(name, database=place or None), unit)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of all columns, in the table's order."""
+        return tuple(self.expression.columns)
+
+    def group(self, names: Sequence[str], public: Sequence[str]) -> Grouped:
+        """Group the columns that the model reads and those to be released, in the database; raise `InputError`."""
+        used = list(dict.fromkeys((*names, *public)))
+        keys = [f"k{i}" for i in range(len(used))]
+        with translated("the table must be readable"):
+            rows = self._rows(used, keys)
+            lines = rows.group_by(keys).aggregate(size=rows.count()).to_pyarrow()
+            schema = self.expression.schema().to_pyarrow()
+        columns = dict(zip(used, (lines.column(key) for key in keys), strict=True))
+        released = pa.table({name: as_type(columns[name], schema.field(name).type) for name in public})
+        counts = lines.column("size").cast(pa.int64()).to_numpy()
+        return Grouped(
+            columns=pa.table({name: columns[name] for name in names}),
+            public=released,
+            counts=counts,
+            index=_sorted(released, counts) if public else None,
+            response_type=schema.field(names[0]).type,
+            unit=self.unit,
+        )
+
+    def _rows(self, used: Sequence[str], keys: Sequence[str]) -> Any:
+        """The rows that take part, their columns named k0, k1, ..."""
+        import ibis
+
+        table = self.expression
+        chosen = {key: table[name] for key, name in zip(keys, used, strict=True)}
+        if self.unit is None:
+            return table.select(**chosen)
+        unit = table[self.unit.column]
+        missing = table.aggregate(missing=unit.isnull().sum()).to_pyarrow().column(0)[0].as_py()
+        if missing:
+            raise InputError(
+                f"column {self.unit.column!r}, the unit of privacy, must have no missing values, found {missing:,}"
+            )
+        rows = table.select(**chosen, unit=unit)
+        place = ibis.row_number().over(group_by=rows.unit, order_by=ibis.random())
+        return rows.mutate(place=place).filter(lambda rows: rows.place < self.unit.max_rows)  # counted from 0
+
+
+def _sorted(public: pa.Table, counts: np.ndarray) -> np.ndarray:
+    """Lines in the order of their public columns, each as often as it has rows."""
+    numbered = public.rename_columns([f"k{i}" for i in range(public.num_columns)])
+    try:
+        order = pc.sort_indices(numbered, sort_keys=[(name, "ascending") for name in numbered.column_names])
+    except pa.ArrowException:
+        raise InputError("public columns must be numbers, text, dates or times, found others") from None
+    return np.repeat(order.to_numpy().astype(np.int32), counts[order.to_numpy()])
+
+
+def _require_driver(scheme: str) -> None:
+    extra, driver = EXTRAS.get(scheme, (None, None))
+    if driver is not None and importlib.util.find_spec(driver) is None:
+        raise InputError(f"{scheme}:// needs its driver, found none; install it with: pip install 'alphasynth[{extra}]'")
+    if importlib.util.find_spec("ibis") is None:
+        raise InputError(
+            f"{scheme}:// needs Ibis, found none; install it with: pip install 'ibis-framework[{scheme}]'"
+        )
+
+
+def _connect(url: str) -> Any:
+    import ibis
+
+    return ibis.connect(url)
+
+
+def _spark(url: str) -> Any:
+    """Spark's session with the settings in the address, `pyspark:///warehouse?spark.master=local[2]`.
+
+    Ibis would set them a second time on the running session, which refuses some.
+    """
+    import ibis
+    from pyspark.sql import SparkSession
+
+    _, _, rest = url.partition("://")
+    path, _, query = rest.partition("?")
+    settings = dict(parse_qsl(query, strict_parsing=True)) if query else {}
+    builder = SparkSession.builder.appName("alphasynth")
+    if path.strip("/"):
+        builder = builder.config("spark.sql.warehouse.dir", path)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return ibis.pyspark.connect(session)
+
+
+@contextmanager
+def translated(rule: str) -> Iterator[None]:
+    """What a driver says, in our words: each has errors of its own, and their messages quote values and addresses."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        raise InputError(f"{rule}, found {type(error).__name__}") from None

@@ -1,0 +1,189 @@
+"""DuckDB as the engine of files: groups the columns in use out of core and lets only distinct rows and counts out."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from alphasynth.errors import InputError
+from alphasynth.grouping import Grouped, Unit
+
+
+class Column(NamedTuple):
+    """SQL that reads a column for the model, SQL that reads it for the release, and the type of each."""
+
+    read: str
+    released: str
+    type: pa.DataType
+    released_type: pa.DataType
+
+
+class Reading(NamedTuple):
+    """SQL of a relation, and the columns in use of it, by name."""
+
+    relation: str
+    columns: Mapping[str, Column]
+
+
+class Source(Protocol):
+    """What a file holds and how DuckDB reads it."""
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of all columns, in the file's order."""
+        ...
+
+    def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Reading:
+        """What reads the named columns."""
+        ...
+
+    def explain(self, error: duckdb.Error) -> str:
+        """Why it cannot be read, in one sentence; the engine's own words quote values."""
+        ...
+
+
+def connect(spill: Path | None) -> duckdb.DuckDBPyConnection:
+    """An engine of one's own, which spills to the given folder or fails rather than spill."""
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": "" if spill is None else str(spill),
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "enable_external_access": True,
+        "memory_limit": f"{max(_memory() // 4, 500_000_000)}B",
+    }
+    return duckdb.connect(":memory:", config=config)
+
+
+def _memory() -> int:
+    """The machine's memory in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def quoted(text: str | Path) -> str:
+    """SQL string."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+@dataclass(frozen=True, eq=False)
+class FileTable:
+    """A stored table that DuckDB reads: a file, or a table of a DuckDB database.
+
+    With a `unit`, at most `max_rows` rows of each unit take part, chosen at random by the `key`. `in_order` keeps the
+    row order even where nothing is released row by row.
+    """
+
+    source: Source
+    engine: duckdb.DuckDBPyConnection = field(repr=False)
+    unit: Unit | None = None
+    in_order: bool = False
+    key: int = field(default_factory=lambda: secrets.randbits(63), repr=False)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of all columns, in the table's order."""
+        return self.source.column_names
+
+    def group(self, names: Sequence[str], public: Sequence[str]) -> Grouped:
+        """Group the columns that the model reads and those to be released, out of core; raise `InputError`."""
+        units = [] if self.unit is None else [self.unit.column]
+        with translated(self.source):
+            reading = self.source.read(self.engine, list(dict.fromkeys((*names, *public, *units))))
+            read = [reading.columns[name].read for name in names]
+            released = [reading.columns[name].released for name in public]
+            self._check_unit(reading)
+            expressions = [*read, *released]
+            lines = self._group(self._rows(reading, expressions, ""), len(expressions))
+            index, kept = self._locate(reading, expressions, lines) if public or self.in_order else (None, None)
+        columns = [lines.column(f"k{i}") for i in range(lines.num_columns - 2)]
+        types = [reading.columns[name].released_type for name in public]
+        return Grouped(
+            columns=pa.table(dict(zip(names, columns, strict=False))),
+            public=pa.table({n: as_type(c, t) for n, c, t in zip(public, columns[len(read) :], types, strict=True)}),
+            counts=lines.column("count").to_numpy(),
+            index=index,
+            response_type=reading.columns[names[0]].type,
+            rows=kept,
+            unit=self.unit,
+        )
+
+    def _check_unit(self, reading: Reading) -> None:
+        if self.unit is None:
+            return
+        unit = reading.columns[self.unit.column].released
+        missing = self._scalar(f"SELECT count(*) - count({unit}) FROM {reading.relation}")
+        if missing:
+            raise InputError(
+                f"column {self.unit.column!r}, the unit of privacy, must have no missing values, found {missing:,}"
+            )
+
+    def _scalar(self, query: str) -> int:
+        ((value,),) = self.engine.execute(query).fetchall()
+        return int(value)
+
+    def _rows(self, reading: Reading, expressions: Sequence[str], position: str) -> str:
+        """SQL of the rows that take part: columns k0, k1, ... and, where asked for, their position in the table."""
+        keys = ", ".join(f"{expression} AS k{i}" for i, expression in enumerate(expressions))
+        if self.unit is None:
+            return f"SELECT {keys}{position} FROM {reading.relation}"
+        unit = reading.columns[self.unit.column].released
+        names = ", ".join(f"k{i}" for i in range(len(expressions)))
+        return (
+            f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY unit ORDER BY hash({self.key}, unit, {names})) "
+            f"AS place FROM (SELECT {keys}, {unit} AS unit{position} FROM {reading.relation})) "
+            f"WHERE place <= {self.unit.max_rows}"
+        )
+
+    def _group(self, rows: str, size: int) -> pa.Table:
+        names = ", ".join(f"k{i}" for i in range(size))
+        self.engine.execute("DROP TABLE IF EXISTS lines")
+        self.engine.execute(
+            f"CREATE TEMP TABLE lines AS SELECT *, row_number() OVER () - 1 AS id FROM "
+            f"(SELECT {names}, count(*) AS count FROM ({rows}) GROUP BY {names})"
+        )
+        return self.engine.sql("SELECT * FROM lines ORDER BY id").to_arrow_table()
+
+    def _locate(
+        self, reading: Reading, expressions: Sequence[str], lines: pa.Table
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Line of each row that takes part, in the table's order, and those rows' numbers where not all do."""
+        rows = self._rows(reading, expressions, ", row_number() OVER () - 1 AS position")
+        same = " AND ".join(f"r.k{i} IS NOT DISTINCT FROM lines.k{i}" for i in range(len(expressions)))
+        located = self.engine.sql(f"SELECT r.position, lines.id FROM ({rows}) r JOIN lines ON {same}")
+        index = np.full(self._scalar(f"SELECT count(*) FROM {reading.relation}"), -1, np.int32)
+        for batch in located.to_arrow_reader(1_000_000):
+            index[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
+        if self.unit is None:
+            return index, None
+        kept = np.flatnonzero(index >= 0)
+        return index[kept], kept
+
+
+def as_type(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Column in the type that the stored table has; categories hold the levels that occur and no others."""
+    if pa.types.is_dictionary(kind):
+        plain = column.cast(kind.value_type) if column.type != kind.value_type else column
+        whole = plain.combine_chunks()
+        return pa.chunked_array([whole.dictionary_encode()], type=None)
+    return column.cast(kind) if column.type != kind else column
+
+
+@contextmanager
+def translated(source: Source) -> Iterator[None]:
+    """What the engine says, in our words: its own messages quote values."""
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except duckdb.OutOfMemoryException:
+        raise InputError("the distinct rows must fit in memory and the spill folder, found more than that") from None
+    except duckdb.Error as error:
+        raise InputError(source.explain(error)) from None

@@ -1,0 +1,54 @@
+"""`Grouped`: distinct rows and their counts, as the engine that holds a table delivers them; `Stored`, such a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of privacy where it is not one row: all rows that share a value of `column`, of which `max_rows` stay."""
+
+    column: str
+    max_rows: int
+
+    def __str__(self) -> str:
+        return f"all rows that share a value of {self.column!r} (at most {self.max_rows})"
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Distinct rows of the columns in use (confidential), one line each.
+
+    `columns` holds those that the model reads, the response first; `public` those to be released, as they are to be
+    released. `counts` is the number of table rows on each line; `index` the line of each table row in the order of the
+    release, or None where nothing is released row by row and the order was not asked for. `response_type` is the type
+    in which the table stores the response, and `rows` the row numbers that a cap on a unit's rows kept, if there was one.
+    """
+
+    columns: pa.Table = field(repr=False)
+    public: pa.Table = field(repr=False)
+    counts: np.ndarray = field(repr=False)
+    index: np.ndarray | None = field(repr=False)
+    response_type: pa.DataType
+    rows: np.ndarray | None = field(default=None, repr=False)
+    unit: Unit | None = None
+
+
+@runtime_checkable
+class Stored(Protocol):
+    """A table at rest, in a file or a database, which its engine groups: only distinct rows and counts come out."""
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """Names of all columns, in the table's order."""
+        ...
+
+    def group(self, names: Sequence[str], public: Sequence[str]) -> Grouped:
+        """Group the columns that the model reads (`names`, the response first) and those to be released (`public`)."""
+        ...

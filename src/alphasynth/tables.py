@@ -1,0 +1,104 @@
+"""`open_table`: a stored table by its address, a file or `URL::table`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+from alphasynth.csv_files import Csv
+from alphasynth.databases import DatabaseTable
+from alphasynth.engine import FileTable, Source, connect
+from alphasynth.errors import InputError, found, require_whole
+from alphasynth.files import Arrow, DuckDb, Parquet, Statistical
+from alphasynth.frames import require
+from alphasynth.grouping import Unit
+from alphasynth.statistical_files import READERS
+
+TEXT, PARQUET, ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
+SUFFIXES = (*TEXT, *PARQUET, *ARROW, *READERS)
+
+
+def is_database(address: str) -> bool:
+    """Whether an address names a table of a database."""
+    return "://" in address and "::" in address
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """URL and table of a database's address."""
+    url, _, table = address.rpartition("::")
+    if not table or not url.partition("://")[0].isidentifier():
+        raise InputError("a table in a database must be addressed as URL::table, found no table or no kind of database")
+    return url, table
+
+
+def open_table(
+    address: str | Path,
+    *,
+    unit: str | None = None,
+    max_rows: int | None = None,
+    in_order: bool = False,
+    spill: Path | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    verbatim: bool = False,
+    seed: int | None = None,
+) -> FileTable | DatabaseTable:
+    """Open a stored table; only its column names and types are read.
+
+    `unit` and `max_rows` make all rows that share a value of a column the unit of privacy and keep at most so many of
+    them, chosen at random. `in_order` keeps the order of a file's rows even where nothing is released row by row, for
+    values by record. DuckDB spills to the folder `spill`, or fails where none is given. Of a text file, `delimiter`
+    and `encoding` can be told, and with `verbatim` released columns keep their text. Raises `InputError`.
+    """
+    privacy = _unit(unit, max_rows)
+    if is_database(str(address)):
+        url, name = split_address(str(address))
+        if url.startswith("duckdb://"):
+            engine = connect(spill)
+            source: Source = DuckDb.open(engine, _existing(Path(url.removeprefix("duckdb://"))), name)
+            table: FileTable | DatabaseTable = _file_table(source, engine, privacy, in_order, seed)
+        else:
+            table = DatabaseTable.open(url, name, privacy)
+    else:
+        source = _source(_existing(Path(address)), delimiter, encoding, verbatim)
+        table = _file_table(source, connect(spill), privacy, in_order, seed)
+    if privacy is not None:
+        require(table.column_names, [privacy.column], "the unit of privacy")
+    return table
+
+
+def _file_table(
+    source: Source, engine: duckdb.DuckDBPyConnection, unit: Unit | None, in_order: bool, seed: int | None
+) -> FileTable:
+    if seed is None:
+        return FileTable(source, engine, unit, in_order)
+    return FileTable(source, engine, unit, in_order, seed)
+
+
+def _unit(column: str | None, max_rows: int | None) -> Unit | None:
+    if (column is None) != (max_rows is None):
+        raise InputError("unit and max_rows must be given together, found one of them")
+    if column is None:
+        return None
+    return Unit(column, require_whole("max_rows", max_rows))
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        problem = "a folder" if path.is_dir() else "none"
+        raise InputError(f"table must be a file or URL::table, found {problem} at {str(path)!r}")
+    return path
+
+
+def _source(path: Path, delimiter: str | None, encoding: str, verbatim: bool) -> Source:
+    suffix = path.suffix.lower()
+    if suffix in TEXT:
+        return Csv.open(path, delimiter, encoding, verbatim)
+    if suffix in PARQUET:
+        return Parquet.open(path)
+    if suffix in ARROW:
+        return Arrow.open(path)
+    if suffix in READERS:
+        return Statistical.open(path)
+    raise InputError(f"a file must end in one of {', '.join(SUFFIXES)}, found {found(path.suffix)}")
