@@ -19,6 +19,8 @@ ORDER = [
     *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "automatic"),
     *("lipschitz", "fit", "weights", "calibrate", "mechanism"),
     *("guarantee", "synthesize", "synthesizer", "compilation"),
+    *("catalogue", "engine", "csv_files", "statistical_files", "files", "databases", "tables", "inspection"),
+    *("ledger", "run_folder", "settings", "writing", "run_files", "job", "progress", "ledger_cli", "cli"),
 ]
 
 

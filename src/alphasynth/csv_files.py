@@ -136,16 +136,24 @@ def _count_kinds(column: str) -> str:
     words = ", ".join(quoted(word) for word in MISSING)
     whole = f"TRY_CAST(TRY_CAST({text} AS BIGINT) AS VARCHAR) = {text}"
     number = f"TRY_CAST({text} AS DOUBLE) IS NOT NULL AND NOT regexp_matches({text}, '^[+-]?0[0-9]')"
-    return f"count({column}), count_if({whole}), count_if(({number}) AND {text} NOT IN ({words})), count_if({text} IN ({words}))"
+    missing = f"{text} IN ({words})"
+    return f"count({column}), count_if({whole}), count_if({number} AND NOT {missing}), count_if({missing})"
 
 
 def _column(column: str, tally: Tally, verbatim: bool) -> Column:
     """SQL that reads a column in the type that all its values have."""
     numeric = tally.values - tally.missing
-    kinds: list[tuple[int, str, pa.DataType]] = [(tally.whole, "BIGINT", pa.int64()), (tally.number, "DOUBLE", pa.float64())]
+    kinds: list[tuple[int, str, pa.DataType]] = [
+        (tally.whole, "BIGINT", pa.int64()),
+        (tally.number, "DOUBLE", pa.float64()),
+    ]
     for number, name, kind in kinds:
         if number == numeric > 0:
             read = f"TRY_CAST(trim({column}) AS {name})"
-            read = f"CASE WHEN trim({column}) IN ({', '.join(quoted(word) for word in MISSING)}) THEN NULL ELSE {read} END" if tally.missing else read
+            read = (
+                f"CASE WHEN trim({column}) IN ({', '.join(quoted(word) for word in MISSING)}) THEN NULL ELSE {read} END"
+                if tally.missing
+                else read
+            )
             return Column(read, column if verbatim else read, kind, pa.string() if verbatim else kind)
     return Column(column, column, pa.string(), pa.string())

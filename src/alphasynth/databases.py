@@ -1,4 +1,4 @@
-"""Tables of database servers and Spark, reached through Ibis: the grouping runs there, distinct rows and counts come out."""
+"""Tables of database servers and Spark, reached through Ibis: they are grouped there, and only the groups come out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alphasynth.engine import as_type
-from alphasynth.errors import InputError, found
+from alphasynth.errors import InputError
 from alphasynth.grouping import Grouped, Unit
 
 # What pip installs for each kind of database, and the module that tells whether it is there.
@@ -117,11 +117,11 @@ def _sorted(public: pa.Table, counts: np.ndarray) -> np.ndarray:
 def _require_driver(scheme: str) -> None:
     extra, driver = EXTRAS.get(scheme, (None, None))
     if driver is not None and importlib.util.find_spec(driver) is None:
-        raise InputError(f"{scheme}:// needs its driver, found none; install it with: pip install 'alphasynth[{extra}]'")
-    if importlib.util.find_spec("ibis") is None:
         raise InputError(
-            f"{scheme}:// needs Ibis, found none; install it with: pip install 'ibis-framework[{scheme}]'"
+            f"{scheme}:// needs its driver, found none; install it with: pip install 'alphasynth[{extra}]'"
         )
+    if importlib.util.find_spec("ibis") is None:
+        raise InputError(f"{scheme}:// needs Ibis, found none; install it with: pip install 'ibis-framework[{scheme}]'")
 
 
 def _connect(url: str) -> Any:

@@ -51,13 +51,12 @@ class Source(Protocol):
         ...
 
 
-def connect(spill: Path | None) -> duckdb.DuckDBPyConnection:
-    """An engine of one's own, which spills to the given folder or fails rather than spill."""
+def connect() -> duckdb.DuckDBPyConnection:
+    """An engine of one's own, which fails rather than spill to disk until it is told where."""
     config: dict[str, str | bool | int | float | list[str]] = {
-        "temp_directory": "" if spill is None else str(spill),
+        "temp_directory": "",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
-        "enable_external_access": True,
         "memory_limit": f"{max(_memory() // 4, 500_000_000)}B",
     }
     return duckdb.connect(":memory:", config=config)
@@ -91,6 +90,10 @@ class FileTable:
     def column_names(self) -> tuple[str, ...]:
         """Names of all columns, in the table's order."""
         return self.source.column_names
+
+    def spill_to(self, folder: Path) -> None:
+        """Let the engine put what does not fit in memory into this folder."""
+        self.engine.execute(f"SET temp_directory = {quoted(folder)}")
 
     def group(self, names: Sequence[str], public: Sequence[str]) -> Grouped:
         """Group the columns that the model reads and those to be released, out of core; raise `InputError`."""

@@ -66,7 +66,10 @@ class NegativeBinomial:
         return rng.poisson(np.minimum(rng.gamma(phi, mean / phi, rows), LARGEST_RATE))
 
 
-FAMILIES: dict[str, type[Poisson] | type[NegativeBinomial]] = {"poisson": Poisson, "negative_binomial": NegativeBinomial}
+FAMILIES: dict[str, type[Poisson] | type[NegativeBinomial]] = {
+    "poisson": Poisson,
+    "negative_binomial": NegativeBinomial,
+}
 
 
 def _log_mean(theta: Theta, columns: Columns) -> Array:

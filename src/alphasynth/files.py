@@ -19,9 +19,7 @@ from alphasynth.statistical_files import read_columns, read_names
 def typed(schema: pa.Schema, names: Sequence[str]) -> dict[str, Column]:
     """Columns c0, c1, ... of a relation, each in the type that its file gives it."""
     numbers = {name: schema.names.index(name) for name in names}
-    return {
-        name: Column(f"c{i}", f"c{i}", schema.field(i).type, schema.field(i).type) for name, i in numbers.items()
-    }
+    return {name: Column(f"c{i}", f"c{i}", schema.field(i).type, schema.field(i).type) for name, i in numbers.items()}
 
 
 def numbered(size: int) -> str:
@@ -81,7 +79,9 @@ class Arrow:
             with pa.memory_map(str(path)) as file:
                 return cls(path.name, pa.ipc.open_stream(file).read_all())
         except (pa.ArrowException, OSError):
-            raise InputError(f"{path.name} must be an Arrow or Feather file, found what cannot be read as one") from None
+            raise InputError(
+                f"{path.name} must be an Arrow or Feather file, found what cannot be read as one"
+            ) from None
 
     @property
     def column_names(self) -> tuple[str, ...]:

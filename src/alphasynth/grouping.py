@@ -12,7 +12,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class Unit:
-    """The unit of privacy where it is not one row: all rows that share a value of `column`, of which `max_rows` stay."""
+    """The unit of privacy where it is not one row: all rows with one value of `column`, of which `max_rows` stay."""
 
     column: str
     max_rows: int
@@ -28,7 +28,7 @@ class Grouped:
     `columns` holds those that the model reads, the response first; `public` those to be released, as they are to be
     released. `counts` is the number of table rows on each line; `index` the line of each table row in the order of the
     release, or None where nothing is released row by row and the order was not asked for. `response_type` is the type
-    in which the table stores the response, and `rows` the row numbers that a cap on a unit's rows kept, if there was one.
+    in which the table stores the response, and `rows` the numbers of the rows that a cap on a unit's rows kept.
     """
 
     columns: pa.Table = field(repr=False)

@@ -137,7 +137,8 @@ class Guarantee:
         return (
             f"{self.mechanism}: epsilon {round_up(self.epsilon_per_draw)} per draw, {round_up(self.epsilon_total)} for "
             f"{_count(self.m, 'draw')} of parameters{unit}, from the largest of {self.num_draws:,} posterior draws"
-            f"{_dropped(self.thresh)} over {self.n:,} records ({self.sampler}); {self.promise}{_seeded(self.releasable)}."
+            f"{_dropped(self.thresh)} over {self.n:,} records ({self.sampler}); "
+            f"{self.promise}{_seeded(self.releasable)}."
         )
 
 

@@ -80,9 +80,7 @@ def ignore(step: Step) -> None:
     """Watch nothing."""
 
 
-def run(
-    key: Key, problem: Problem, mechanism: Mechanism, target: float | None = None, watch: Watch = ignore
-) -> Trail:
+def run(key: Key, problem: Problem, mechanism: Mechanism, target: float | None = None, watch: Watch = ignore) -> Trail:
     """Fold the mechanism's rules over fits: each rule turns the last fit into the next alpha, which is fitted.
 
     With a `target` the last rule's dial is searched, so that the last fit's Lipschitz bound is at most the target.

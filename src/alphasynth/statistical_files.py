@@ -50,7 +50,9 @@ def _read(path: Path, **options: Any) -> tuple[Any, Any]:
         return reader(str(path), **options)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeDecodeError, OSError, ValueError) as error:
         kind = type(error).__name__
-        raise InputError(f"{path.name} must be a whole {path.suffix[1:]} file, found what cannot be read ({kind})") from None
+        raise InputError(
+            f"{path.name} must be a whole {path.suffix[1:]} file, found what cannot be read ({kind})"
+        ) from None
 
 
 def _to_arrow(path: Path, frame: Any, names: Sequence[str]) -> pa.Table:
@@ -70,4 +72,6 @@ def write(table: pa.Table, path: Path) -> None:
     try:
         getattr(pyreadstat, writer)(frame, str(path), **options)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError) as error:
-        raise InputError(f"{path.name} cannot hold these columns ({type(error).__name__}); choose another format") from None
+        raise InputError(
+            f"{path.name} cannot hold these columns ({type(error).__name__}); choose another format"
+        ) from None

@@ -70,11 +70,11 @@ class Layout:
         return build(self.kind, columns)
 
 
-def pick(key: Key, draws: Draws, m: int) -> Draws:
-    """m of the draws, at random and without replacement."""
+def pick(key: Key, draws: Draws, m: int) -> np.ndarray:
+    """Numbers of m of the draws, at random and without replacement."""
     if not 1 <= m <= draws.num_draws:
         raise InputError(f"m must lie between 1 and the number of draws, {draws.num_draws:,}, found {m}")
-    return draws.take(np.random.default_rng(key).choice(draws.num_draws, m, replace=False))
+    return np.random.default_rng(key).choice(draws.num_draws, m, replace=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from alphasynth.families import FAMILIES, bind_counts
 from alphasynth.fit import NUM_DRAWS, Problem, check_settings, in_64_bit
 from alphasynth.formula import Formula
 from alphasynth.frames import Frame, column_names, require
-from alphasynth.grouping import Stored, Unit
+from alphasynth.grouping import Grouped, Stored
 from alphasynth.guarantee import Guarantee
 from alphasynth.lipschitz import Lipschitz
 from alphasynth.mechanism import Mechanism, Trail, Watch, ignore, named_mechanism, run
@@ -24,7 +24,7 @@ from alphasynth.model import Model
 from alphasynth.own_model import OwnModel
 from alphasynth.priors import CoefficientPrior
 from alphasynth.records import Records
-from alphasynth.sampler import Draws, Key, Sampler, child
+from alphasynth.sampler import Key, Sampler, child
 from alphasynth.synthesize import Layout, Release, Simulation, pick, synthesize
 from alphasynth.weights import CW, Given
 
@@ -35,9 +35,10 @@ class _Outcome(NamedTuple):
     key: Key
     problem: Problem
     trail: Trail
-    picked: Draws
+    picked: np.ndarray
     layout: Layout
     guarantee: Guarantee
+    row_numbers: np.ndarray | None
 
 
 class Synthesizer:
@@ -124,7 +125,7 @@ class Synthesizer:
         Raises `InputError` for a table that cannot be fitted, `DiagnosticsError` for draws that cannot be used and
         `CalibrationError` for an epsilon that cannot be met; the synthesizer is then as it was before.
         """
-        records, layout, unit = self._read(table)
+        records, layout, grouped = self._read(table)
         problem, mechanism = self._problem(records), self.mechanism
         key = np.random.SeedSequence(self.seed)  # without a seed, 128 bits of the operating system's entropy
         trail = run(child(key, 0), problem, mechanism, _target(self.epsilon, self.m), watch)
@@ -147,22 +148,32 @@ class Synthesizer:
             public_columns=self.public,
             releasable=self.seed is None,
         )
-        if unit is not None:
-            guarantee = replace(guarantee, unit=str(unit), max_rows=unit.max_rows)
-        self._outcome = _Outcome(key, problem, trail, picked, layout, guarantee)
+        if grouped is not None and grouped.unit is not None:
+            guarantee = replace(guarantee, unit=str(grouped.unit), max_rows=grouped.unit.max_rows)
+        row_numbers = None if grouped is None else grouped.rows
+        self._outcome = _Outcome(key, problem, trail, picked, layout, guarantee, row_numbers)
         return self
 
-    def _read(self, table: Frame | Stored) -> tuple[Records, Layout, Unit | None]:
-        """The records on every column that the formula and the rules read, the layout of the release, the unit."""
+    @property
+    def _used(self) -> list[str]:
+        """Columns that the formula and the rules read, the response first."""
         within = [name for rule in self.mechanism.rules if isinstance(rule, CW) for name in rule.within]
-        names = list(dict.fromkeys((self.formula.response, *self.formula.covariates, *within)))
-        held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
+        return list(dict.fromkeys((self.formula.response, *self.formula.covariates, *within)))
+
+    def check_columns(self, held: Sequence[Any]) -> None:
+        """Refuse a table that lacks a column in use, or holds it twice."""
+        require(held, self._used, "named in the formula or in `within`")
         require(held, self.public, "declared public")
-        require(held, names, "named in the formula or in `within`")
+
+    def _read(self, table: Frame | Stored) -> tuple[Records, Layout, Grouped | None]:
+        """The records on every column in use, the layout of the release, and what a stored table was grouped into."""
+        names = self._used
+        held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
+        self.check_columns(held)
         if isinstance(table, Stored):
             grouped = table.group(names, self.public)
             layout = Layout.of_grouped(grouped, self.formula.response, held)
-            return Records.from_grouped(grouped), layout, grouped.unit
+            return Records.from_grouped(grouped), layout, grouped
         records = Records.from_table(table, names)
         return records, Layout.of(table, self.formula.response, self.public), None
 
@@ -203,6 +214,16 @@ class Synthesizer:
         return self._fitted.guarantee
 
     @property
+    def picked_(self) -> np.ndarray:
+        """Numbers of the m draws released, among those of the last fit; confidential."""
+        return self._fitted.picked
+
+    @property
+    def row_numbers_(self) -> np.ndarray | None:
+        """Numbers, from 0, of the rows that a cap on each unit's rows kept; None where all take part; confidential."""
+        return self._fitted.row_numbers
+
+    @property
     def _fitted(self) -> _Outcome:
         if self._outcome is None:
             raise InputError("fit(table) must come first")
@@ -213,7 +234,8 @@ class Synthesizer:
         fitted = self._fitted
         # With a seed the same rows come again; without one, new entropy decides them each time.
         key = child(fitted.key, 2) if self.seed is not None else np.random.SeedSequence()
-        return synthesize(key, fitted.problem, fitted.picked, fitted.layout, self.rows, self.tables_per_draw)
+        picked = fitted.trail.fits[-1].draws.take(fitted.picked)
+        return synthesize(key, fitted.problem, picked, fitted.layout, self.rows, self.tables_per_draw)
 
     def sample(self) -> list[Frame]:
         """`tables_per_draw` tables for each of the m draws picked by `fit`: frames of the input's kind.

@@ -55,16 +55,18 @@ def open_table(
     if is_database(str(address)):
         url, name = split_address(str(address))
         if url.startswith("duckdb://"):
-            engine = connect(spill)
+            engine = connect()
             source: Source = DuckDb.open(engine, _existing(Path(url.removeprefix("duckdb://"))), name)
             table: FileTable | DatabaseTable = _file_table(source, engine, privacy, in_order, seed)
         else:
             table = DatabaseTable.open(url, name, privacy)
     else:
         source = _source(_existing(Path(address)), delimiter, encoding, verbatim)
-        table = _file_table(source, connect(spill), privacy, in_order, seed)
+        table = _file_table(source, connect(), privacy, in_order, seed)
     if privacy is not None:
         require(table.column_names, [privacy.column], "the unit of privacy")
+    if spill is not None and isinstance(table, FileTable):
+        table.spill_to(spill)
     return table
 
 

@@ -1,0 +1,47 @@
+"""Names that the command line takes, each with one line that says what it is; imports nothing heavy."""
+
+from __future__ import annotations
+
+MECHANISMS = {
+    "Unweighted": "the posterior itself, every weight 1; has no weights to aim at --epsilon",
+    "LW": "likelihood weights: small where a record's largest absolute log-likelihood is large",
+    "CW": "count weights: small where few records lie within --radius of the record's value",
+    "SW": "one weight for all records; without --epsilon or --alpha, the one that matches LW's bound",
+    "LW_final": "LW, then re-weighting: weights raised as far as the bound allows",
+    "CW_final": "CW, then re-weighting: weights raised as far as the bound allows",
+}
+FAMILIES = {
+    "poisson": "counts with variance equal to their mean",
+    "negative_binomial": "counts with variance above their mean",
+}
+SAMPLERS = {
+    "automatic": "laplace, and nuts where its diagnostics fail",
+    "laplace": "independence sampling around the mode; milliseconds",
+    "nuts": "the no-U-turn sampler; seconds to minutes",
+    "grid": "independent draws on a fine grid; for one or two parameters",
+}
+PRIORS = {
+    "scale_mixture": "normal coefficients, half-t scales integrated out",
+    "normal:SCALE": "normal coefficients with this scale",
+    "lkj": "the paper's prior whole, with correlated coefficients; best with --sampler nuts",
+}
+# Format -> suffix. SAS is read in two formats and written in one, XPORT.
+FORMATS = {
+    "csv": ".csv",
+    "tsv": ".tsv",
+    "parquet": ".parquet",
+    "arrow": ".arrow",
+    "feather": ".feather",
+    "xport": ".xpt",
+    "spss": ".sav",
+    "stata": ".dta",
+}
+
+
+def listing(names: dict[str, str]) -> str:
+    r"""Names and their lines, each a paragraph, for a help text.
+
+    >>> listing({"a": "one", "b": "two"})
+    'a: one\n\nb: two'
+    """
+    return "\n\n".join(f"{name}: {line}" for name, line in names.items())

@@ -1,0 +1,280 @@
+"""The command line: each command parses, calls one function, writes; heavy libraries are imported where needed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import sys
+import traceback
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from alphasynth import __version__
+from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
+from alphasynth.errors import CalibrationError, DiagnosticsError, InputError
+from alphasynth.ledger_cli import Json, LedgerOption, ledger_app, print_table
+
+if TYPE_CHECKING:
+    from alphasynth.job import Report
+
+BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+
+app = typer.Typer(
+    help="Synthetic tables from confidential microdata under a privacy budget.",
+    epilog="Example: alphasynth synthesize salaries.csv --formula 'salary ~ 1' --family negative_binomial "
+    "--mechanism LW_final --epsilon 8 --m 1 --out run",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(ledger_app, name="ledger")
+
+Table = Annotated[
+    str | None,
+    typer.Argument(
+        help="CSV, TSV, Parquet, Arrow, Feather, SAS, SPSS or Stata file, or URL::table (duckdb://, postgres://, "
+        "pyspark://, ...)."
+    ),
+]
+Delimiter = Annotated[str | None, typer.Option(help="Of a text file, where it is not plain from the header.")]
+Encoding = Annotated[str | None, typer.Option(help="Of a text file: utf-8 (the default), latin-1 or utf-16.")]
+
+
+def _names(values: list[str] | None) -> list[str] | None:
+    """Names in options that may be repeated, each a list with commas; quotes protect a comma."""
+    return [name.strip() for line in csv.reader(values or []) for name in line] or None
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"alphasynth {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    epilog="Example: alphasynth synthesize visits.parquet --formula 'visits ~ age + C(sex)' --public age,sex "
+    "--family negative_binomial --mechanism SW --epsilon 8 --m 1 --out run"
+)
+def synthesize(
+    table: Table = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Settings from a run.toml; options given here count first.")
+    ] = None,
+    formula: Annotated[str | None, typer.Option(help="'response ~ terms'; odd names go in `backticks`.")] = None,
+    family: Annotated[str | None, typer.Option(autocompletion=lambda: list(FAMILIES), help=listing(FAMILIES))] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(autocompletion=lambda: list(MECHANISMS), help=listing(MECHANISMS))
+    ] = None,
+    m: Annotated[
+        int | None, typer.Option("--m", help="Draws of parameters to release; epsilon adds up over them.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder to make; must not exist.")] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Policy budget in all, for one row; with --unit the statement is --max-rows times as much. Without it "
+            "epsilon falls out of the weights."
+        ),
+    ] = None,
+    public: Annotated[
+        list[str] | None, typer.Option(help="Columns, comma-separated, that are public and released as they are.")
+    ] = None,
+    scale: Annotated[float | None, typer.Option(help="LW, CW: alpha = scale (1 - risk) + shift.")] = None,
+    shift: Annotated[float | None, typer.Option(help="LW, CW: see --scale.")] = None,
+    radius: Annotated[float | None, typer.Option(help="CW: how near another record must be to hide one.")] = None,
+    relative: Annotated[
+        bool | None, typer.Option("--relative/--absolute", help="CW: the radius is a share of the value, or not.")
+    ] = None,
+    within: Annotated[
+        list[str] | None, typer.Option(help="CW: compare records only with those that share these columns' values.")
+    ] = None,
+    k: Annotated[
+        str | None, typer.Option("--k", help="Re-weighting factor, or auto: the largest that keeps the bound.")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="SW: the weight.")] = None,
+    prior: Annotated[str | None, typer.Option(help=listing(PRIORS))] = None,
+    sampler: Annotated[str | None, typer.Option(autocompletion=lambda: list(SAMPLERS), help=listing(SAMPLERS))] = None,
+    draws: Annotated[int | None, typer.Option(help="Posterior draws that decide the bound (1000).")] = None,
+    thresh: Annotated[
+        float | None, typer.Option(help="Drop the draws above this quantile of their bounds (1: none).")
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows of a synthetic table (as many as the table has).")] = None,
+    tables_per_draw: Annotated[
+        int | None, typer.Option(help="Tables from each draw; they cost nothing more (1).")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Makes the run repeatable and therefore not releasable; for tests and studies.")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Column whose values are the units of privacy (persons, say), with --max-rows.")
+    ] = None,
+    max_rows: Annotated[int | None, typer.Option(help="Rows of each unit that take part at most.")] = None,
+    format: Annotated[  # noqa: A002
+        str | None,
+        typer.Option(
+            autocompletion=lambda: list(FORMATS), help="Of the synthetic files (the input's; SAS becomes xport)."
+        ),
+    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    by_row: Annotated[
+        bool | None, typer.Option("--by-row", help="Also write weights and bounds by row number, for a file.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="Name of the data set in the ledger.")] = None,
+    ledger: LedgerOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Turn a confidential table into a run folder: release/ may be published, confidential/ must not."""
+    given: dict[str, Any] = {name: value for name, value in locals().items() if value is not None}
+    for name in ("config", "quiet", "as_json"):
+        given.pop(name, None)
+    for name in ("out", "ledger"):
+        given |= {name: str(given[name])} if name in given else {}
+    for name in ("public", "within"):
+        if name in given:
+            given[name] = _names(given[name]) or []
+    if k is not None:
+        given["k"] = _number_or_word(k)
+    from alphasynth.settings import Settings, read_config
+
+    kept = read_config(config) if config is not None else {}
+    settings = Settings.of({**kept, **given})
+    if "out" not in given:
+        settings = settings.at(_free(Path(settings.out)))
+    from alphasynth.progress import shown_on
+
+    with shown_on(sys.stderr, quiet) as tell:
+        from alphasynth.job import run
+
+        _use_cache()
+        report = run(settings, tell)
+    if as_json:
+        typer.echo(json.dumps(_report(report), indent=2))
+    elif not quiet:
+        _print_report(report)
+
+
+def _number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _free(path: Path) -> Path:
+    """The path of a config file's run folder, or the next one that is free: run, run-2, run-3, ..."""
+    number, free = 1, path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.name}-{number}")
+    return free
+
+
+def _use_cache() -> None:
+    from alphasynth.compilation import use_compilation_cache
+
+    try:
+        use_compilation_cache()
+    except OSError:
+        warnings.warn("compiled programs are not kept: the cache folder cannot be written", stacklevel=2)
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
+        "run": str(report.out),
+        "release": [str(report.out / "release" / name) for name in report.files],
+        "confidential": str(report.out / "confidential"),
+        "ledger": str(report.ledger),
+        "guarantee": asdict(report.guarantee),
+    }
+
+
+def _print_report(report: Report) -> None:
+    tables = len(report.files) - 1
+    typer.echo(f"{report.out}/release: {tables} synthetic {'table' if tables == 1 else 'tables'} and guarantee.json")
+    typer.echo(f"{report.out}/confidential: realised epsilon, weights, draws; not for release")
+    typer.echo(str(report.guarantee))
+
+
+@app.command(epilog="Example: alphasynth inspect visits.csv")
+def inspect(
+    table: Annotated[str, Table.__metadata__[0]],
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    as_json: Json = False,
+) -> None:
+    """Show a table's columns, types and distinct values, and a family for each; for its holder's eyes only."""
+    from alphasynth.inspection import inspect_table
+    from alphasynth.tables import open_table
+
+    profile = inspect_table(open_table(table, delimiter=delimiter, encoding=encoding or "utf-8"))
+    if as_json:
+        typer.echo(json.dumps(asdict(profile), indent=2))
+        return
+    distinct = "" if profile.distinct_rows is None else f", {profile.distinct_rows:,} of them distinct"
+    typer.echo(f"{profile.rows:,} rows{distinct}; {len(profile.columns):,} columns")
+    heads = ("column", "type", "missing", "distinct", "family", "")
+    lines = [(c.name, c.type, f"{c.missing:,}", f"{c.distinct:,}", c.family or "none", c.why) for c in profile.columns]
+    print_table([heads, *lines], right=(2, 3))
+
+
+def main() -> None:
+    """Entry point: one sentence on standard error for whatever goes wrong, and never a traceback."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run a command and return its exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("ignore")
+    warnings.filterwarnings("default", module="alphasynth")
+    try:
+        code = app(arguments, prog_name="alphasynth", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except typer.Abort:
+        return _fail("interrupted; nothing was written", INTERRUPTED)
+    except KeyboardInterrupt:
+        return _fail("interrupted; nothing was written", INTERRUPTED)
+    except typer.TyperException as error:
+        return _fail(" ".join(error.format_message().split()), BAD_INPUT)
+    except InputError as error:
+        return _fail(str(error), BAD_INPUT)
+    except (DiagnosticsError, CalibrationError) as error:
+        return _fail(f"{error}; nothing was written", FAILED)
+    except Exception as error:  # noqa: BLE001
+        # A message from deep inside may quote a confidential value; where it happened does not.
+        return _fail(f"{_place(error)}; nothing was written, and this is a fault of alphasynth's", FAILED)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _fail(sentence: str, code: int) -> int:
+    typer.echo(f"alphasynth: {sentence}", err=True)
+    return code
+
+
+def _place(error: Exception) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {os.path.basename(last.filename)}, line {last.lineno}"
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    typer.echo(f"alphasynth: {message}", err=True)

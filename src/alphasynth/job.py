@@ -1,0 +1,207 @@
+"""One run from settings to a run folder: reserve, read, fit, write, publish."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from alphasynth.automatic import Automatic
+from alphasynth.catalogue import FORMATS
+from alphasynth.csv_files import Csv
+from alphasynth.databases import DatabaseTable, without_password
+from alphasynth.engine import FileTable
+from alphasynth.errors import InputError
+from alphasynth.grid import Grid
+from alphasynth.guarantee import INSTANCE, PublicGuarantee, of_unit
+from alphasynth.laplace import Laplace
+from alphasynth.ledger import NAME as LEDGER
+from alphasynth.ledger import Ledger, Request
+from alphasynth.mechanism import Step
+from alphasynth.nuts import Nuts
+from alphasynth.priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
+from alphasynth.run_files import write_confidential, write_guarantee
+from alphasynth.run_folder import Staging, plan, staged
+from alphasynth.sampler import Sampler
+from alphasynth.settings import Settings
+from alphasynth.synthesizer import Synthesizer
+from alphasynth.tables import is_database, open_table, split_address
+from alphasynth.writing import OF_SUFFIX, write_table
+
+SAMPLERS: dict[str, Callable[[], Sampler]] = {"automatic": Automatic, "laplace": Laplace, "nuts": Nuts, "grid": Grid}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a run stands: what it is doing, and how many of its steps are done."""
+
+    doing: str
+    done: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run may say of itself: where its folder is, what is in `release/`, and the public guarantee."""
+
+    out: Path
+    files: tuple[str, ...]
+    guarantee: PublicGuarantee
+    dataset: str
+    ledger: Path
+
+
+def run(settings: Settings, tell: Callable[[Stage], None]) -> Report:
+    """Make a run folder; raise `InputError` and its kin, with nothing left behind, where that cannot be done."""
+    synthesizer = _synthesizer(settings)
+    table = _open(settings)
+    synthesizer.check_columns(table.column_names)
+    suffix, delimiter = _format(settings, table)
+    out = Path(settings.out).absolute()
+    ledger = Ledger.open(find_ledger(settings.ledger, out))
+    staging = plan(ledger, out)
+    with staged(ledger, staging, _request(settings, ledger, staging)):
+        if isinstance(table, FileTable):
+            table.spill_to(staging.spill)
+        clock = _Clock(settings, synthesizer, tell)
+        synthesizer.fit(table, clock.watch)
+        files = []
+        simulations = synthesizer.simulations()
+        for number, simulation in enumerate(simulations, start=1):
+            clock.writing(number, len(simulations))
+            files.append(f"synthetic_{number:0{max(2, len(str(len(simulations))))}}{suffix}")
+            write_table(simulation, staging.release / files[-1], delimiter)
+        public = synthesizer.guarantee_.public()
+        write_guarantee(staging.release / "guarantee.json", public)
+        clock.last()
+        write_confidential(staging, settings, synthesizer, clock.seconds)
+    return Report(out, (*files, "guarantee.json"), public, settings.dataset or "", ledger.path)
+
+
+def find_ledger(given: str | None, out: Path) -> Path:
+    """The ledger given, else the one next to the run or in the current folder, else a new one next to the run."""
+    if given is not None:
+        return Path(given)
+    beside, here = out.parent / LEDGER, Path.cwd() / LEDGER
+    if beside.exists() and here.exists() and not beside.samefile(here):
+        raise InputError(f"there must be one {LEDGER}, found one next to the run and one here; name one with --ledger")
+    return here if here.exists() else beside
+
+
+def _synthesizer(settings: Settings) -> Synthesizer:
+    """The friendly front with these settings; it refuses what cannot go together."""
+    return Synthesizer(
+        settings.formula,
+        family=settings.family,
+        mechanism=settings.mechanism,
+        m=settings.m,
+        epsilon=settings.epsilon,
+        public=settings.public,
+        radius=settings.radius,
+        relative=settings.relative,
+        within=settings.within or None,
+        scale=settings.scale,
+        shift=settings.shift,
+        k=settings.k,  # type: ignore[arg-type]
+        alpha=settings.alpha,
+        prior=_prior(settings.prior),
+        sampler=SAMPLERS[settings.sampler](),
+        num_draws=settings.draws,
+        thresh=settings.thresh,
+        rows=settings.rows,
+        tables_per_draw=settings.tables_per_draw,
+        seed=settings.seed,
+    )
+
+
+def _prior(text: str | None) -> CoefficientPrior | None:
+    name, _, scale = (text or "").partition(":")
+    if name == "normal":
+        try:
+            return NormalPrior(float(scale)) if scale else NormalPrior()
+        except ValueError:
+            raise InputError(f"--prior normal:SCALE must have a number for its scale, found {scale!r}") from None
+    return {"": None, "lkj": LkjPrior(), "scale_mixture": ScaleMixturePrior()}[name]
+
+
+def _open(settings: Settings) -> FileTable | DatabaseTable:
+    if settings.by_row and is_database(settings.table):
+        raise InputError("--by-row needs a file, whose rows have numbers, found a table of a database")
+    return open_table(
+        settings.table,
+        unit=settings.unit,
+        max_rows=settings.max_rows,
+        in_order=settings.by_row,
+        delimiter=settings.delimiter,
+        encoding=settings.encoding,
+        verbatim=settings.format in (None, "csv", "tsv"),
+        seed=settings.seed,
+    )
+
+
+def _format(settings: Settings, table: FileTable | DatabaseTable) -> tuple[str, str]:
+    """Suffix and delimiter of the synthetic files: the input's, unless told."""
+    source = table.source if isinstance(table, FileTable) else None
+    if settings.format is None and isinstance(source, Csv):
+        return (".tsv" if source.delimiter == "\t" else ".csv"), source.delimiter
+    suffix = "" if is_database(settings.table) else Path(settings.table).suffix.lower()
+    name = settings.format or OF_SUFFIX.get(suffix, "parquet")
+    return FORMATS[name], "\t" if name == "tsv" else ","
+
+
+def _request(settings: Settings, ledger: Ledger, staging: Staging) -> Request:
+    """What the run asks of the ledger: the policy's epsilon for a unit of privacy, before anything is computed."""
+    epsilon = None if settings.epsilon is None else of_unit(settings.epsilon, settings.max_rows or 1)
+    detail = {"mechanism": settings.mechanism, "m": settings.m, "releasable": settings.seed is None}
+    fingerprint = ledger.fingerprint(_contents(settings.table))
+    return Request(staging.run, settings.dataset, fingerprint, INSTANCE, epsilon, detail)
+
+
+def _contents(address: str) -> Iterator[bytes]:
+    """What tells a table from others: a file's bytes, or where a database keeps it."""
+    if is_database(address) and not address.startswith("duckdb://"):
+        url, table = split_address(address)
+        yield f"{without_password(url)}::{table}".encode()
+        return
+    path = split_address(address)[0].removeprefix("duckdb://") if is_database(address) else address
+    with Path(path).open("rb") as file:
+        while part := file.read(1 << 20):
+            yield part
+
+
+class _Clock:
+    """Tells how far the run is, and keeps the time of its stages."""
+
+    def __init__(self, settings: Settings, synthesizer: Synthesizer, tell: Callable[[Stage], None]) -> None:
+        self.tell, self.draws = tell, settings.draws
+        self.rounds = len(synthesizer.mechanism.rules) + 1
+        self.steps = 1 + self.rounds + settings.m * settings.tables_per_draw + 1
+        self.began = [("read", time.perf_counter())]
+        tell(Stage("reading and grouping the table", 0, self.steps))
+
+    def watch(self, step: Step) -> None:
+        """A fit begins."""
+        self._enter("fit")
+        fit = f", fit {step.trial}" if step.trial > 1 else ""
+        doing = f"round {step.round} of {step.rounds}: {self.draws:,} draws{fit}"
+        self.tell(Stage(doing, step.round, self.steps))
+
+    def writing(self, number: int, of: int) -> None:
+        """A synthetic table begins."""
+        self._enter("write")
+        self.tell(Stage(f"writing table {number} of {of}", self.rounds + number, self.steps))
+
+    def last(self) -> None:
+        """The confidential files begin."""
+        self.tell(Stage("writing the confidential files", self.steps - 1, self.steps))
+
+    def _enter(self, stage: str) -> None:
+        if self.began[-1][0] != stage:
+            self.began.append((stage, time.perf_counter()))
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds by stage."""
+        ends = [begin for _, begin in self.began[1:]] + [time.perf_counter()]
+        return {stage: round(end - begin, 3) for (stage, begin), end in zip(self.began, ends, strict=True)}

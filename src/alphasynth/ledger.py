@@ -1,0 +1,277 @@
+"""The ledger: every release of a data set and its epsilon, in a SQLite file that only grows; caps and reservations.
+
+A run reserves its epsilon before anything is computed. The reservation counts as spent until the run's folder stands
+(`release`) or the run has ended without one (`clear`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from alphasynth.errors import InputError
+
+NAME = "alphasynth-ledger.sqlite"
+WAIT = 60.0  # seconds for another command's transaction, which takes milliseconds
+APPLICATION = 0x616C7068  # marks the file as one of ours
+_SCHEMA = """
+CREATE TABLE events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    at TEXT NOT NULL,
+    event TEXT NOT NULL CHECK (event IN ('cap', 'reserve', 'publish', 'release', 'clear')),
+    dataset TEXT NOT NULL,
+    run TEXT,
+    scope TEXT,
+    epsilon TEXT,
+    detail TEXT NOT NULL
+);
+CREATE UNIQUE INDEX once ON events (run, event) WHERE run IS NOT NULL;
+CREATE TABLE secret (key BLOB NOT NULL);
+CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
+CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
+CREATE TRIGGER secret_stays BEFORE UPDATE ON secret BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
+CREATE TRIGGER secret_remains BEFORE DELETE ON secret BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
+"""
+
+
+class LedgerError(InputError):
+    """The ledger refuses: a cap would be exceeded, or what a cap requires is missing."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One run as the ledger has it. `state`: reserved, released or cleared. No epsilon: not known before the fit."""
+
+    run: str
+    dataset: str
+    scope: str
+    epsilon: str | None
+    state: str
+    at: str
+    detail: dict[str, Any]
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts as spent."""
+        return self.state != "cleared"
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What a data set has spent within one scope, exactly, and its cap. `open_ended`: a run without an epsilon yet."""
+
+    dataset: str
+    scope: str
+    released: Fraction
+    reserved: Fraction
+    open_ended: bool
+    cap: Fraction | None
+
+    @property
+    def spent(self) -> Fraction:
+        """Released and reserved together."""
+        return self.released + self.reserved
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run asks for. Without a name the data set goes by the table's keyed fingerprint."""
+
+    run: str
+    dataset: str | None
+    fingerprint: str
+    scope: str
+    epsilon: float | None
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A ledger file, and the key of its fingerprints."""
+
+    path: Path
+    key: bytes = field(default=b"", repr=False)
+
+    @classmethod
+    def open(cls, path: Path) -> Ledger:
+        """The ledger at a path, made there if there is none; raise `InputError` for a file that is not a ledger."""
+        if not path.parent.is_dir():
+            raise InputError(f"the ledger must lie in a folder that exists, found no {str(path.parent)!r}")
+        ledger = cls(path)
+        # Made empty with its own mode first: SQLite would leave that to the umask.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        with ledger.transaction() as connection:
+            ((mark,),) = connection.execute("PRAGMA application_id").fetchall()
+            if mark == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchall():
+                for statement in _SCHEMA.split(";\n"):
+                    connection.execute(statement)
+                connection.execute("INSERT INTO secret VALUES (?)", (secrets.token_bytes(32),))
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            elif mark != APPLICATION:
+                raise InputError(f"{path.name} must be a ledger, found another kind of file")
+            ((key,),) = connection.execute("SELECT key FROM secret").fetchall()
+        return cls(path, key)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """One command at a time: whoever comes second waits until the first has written or given up."""
+        with closing(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                raise InputError(f"the ledger {self.path.name} is in use by another command for too long") from None
+            except sqlite3.DatabaseError:
+                raise InputError(f"{self.path.name} must be a ledger, found another kind of file") from None
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @property
+    def identity(self) -> str:
+        """A few letters that tell this ledger from others."""
+        return self.fingerprint([b"identity"])[:8]
+
+    def fingerprint(self, parts: Iterator[bytes] | Sequence[bytes]) -> str:
+        """Keyed digest: without the ledger's key no one can try tables against it."""
+        digest = hashlib.blake2b(key=self.key, digest_size=20)
+        for part in parts:
+            digest.update(part)
+        return digest.hexdigest()
+
+    def set_cap(self, dataset: str, cap: float) -> None:
+        """Set a data set's cap, which holds for each scope's sum; the latest counts."""
+        if not dataset or not 0 <= cap < float("inf"):
+            raise InputError("a cap must be a number of at least 0 for a data set with a name")
+        with self.transaction() as connection:
+            _append(connection, "cap", dataset, None, None, cap, {})
+
+    def reserve(self, connection: sqlite3.Connection, request: Request) -> str:
+        """Reserve a run's epsilon, and return the data set's name; raise `LedgerError` where a cap forbids it."""
+        entries, caps = self.entries(connection), self.caps(connection)
+        name = request.dataset or f"table-{request.fingerprint[:12]}"
+        _check_name(request, entries, caps)
+        if name in caps:
+            _check_cap(request, balance(name, request.scope, entries, caps))
+        detail = {**request.detail, "fingerprint": request.fingerprint}
+        _append(connection, "reserve", name, request.run, request.scope, request.epsilon, detail)
+        return name
+
+    def append(self, event: str, run: str, epsilon: float | None = None, **detail: Any) -> None:
+        """Note that a run was published, released or cleared; once is enough."""
+        with self.transaction() as connection:
+            self.note(connection, event, run, epsilon, **detail)
+
+    def note(
+        self, connection: sqlite3.Connection, event: str, run: str, epsilon: float | None = None, **detail: Any
+    ) -> None:
+        """As `append`, within a transaction. What was reserved stands; `epsilon` counts where nothing was."""
+        if connection.execute("SELECT 1 FROM events WHERE run = ? AND event = ?", (run, event)).fetchall():
+            return
+        ((dataset, scope, reserved),) = connection.execute(
+            "SELECT dataset, scope, epsilon FROM events WHERE run = ? AND event = 'reserve'", (run,)
+        ).fetchall()
+        _append(connection, event, dataset, run, scope, epsilon if reserved is None else float(reserved), detail)
+
+    def entries(self, connection: sqlite3.Connection) -> list[Entry]:
+        """All runs, oldest first."""
+        runs: dict[str, dict[str, Any]] = {}
+        query = (
+            "SELECT at, event, dataset, run, scope, epsilon, detail FROM events WHERE run IS NOT NULL ORDER BY number"
+        )
+        for at, event, dataset, run, scope, epsilon, detail in connection.execute(query).fetchall():
+            entry = runs.setdefault(run, {"run": run, "dataset": dataset, "scope": scope, "at": at, "detail": {}})
+            entry["detail"] |= json.loads(detail)
+            if event in _STATES:
+                entry["state"] = _STATES[event]
+            if event == "publish":
+                entry["detail"]["publishing"] = True
+            entry["epsilon"] = epsilon if epsilon is not None else entry.get("epsilon")
+        return [Entry(**entry) for entry in runs.values()]
+
+    def caps(self, connection: sqlite3.Connection) -> dict[str, Fraction]:
+        """The cap of each data set that has one."""
+        query = "SELECT dataset, epsilon FROM events WHERE event = 'cap' ORDER BY number"
+        return {dataset: Fraction(cap) for dataset, cap in connection.execute(query).fetchall()}
+
+
+_STATES = {"reserve": "reserved", "release": "released", "clear": "cleared"}
+
+
+def balance(dataset: str, scope: str, entries: Sequence[Entry], caps: dict[str, Fraction]) -> Balance:
+    """What a data set has spent within one scope: sums of decimals as they were written down, without rounding."""
+    own = [entry for entry in entries if entry.dataset == dataset and entry.scope == scope and entry.counts]
+    by_state = {
+        state: sum((Fraction(entry.epsilon) for entry in own if entry.state == state and entry.epsilon), Fraction(0))
+        for state in ("released", "reserved")
+    }
+    unknown = any(entry.epsilon is None for entry in own)
+    return Balance(dataset, scope, by_state["released"], by_state["reserved"], unknown, caps.get(dataset))
+
+
+def _check_name(request: Request, entries: Sequence[Entry], caps: dict[str, Fraction]) -> None:
+    if request.dataset is None and caps:
+        raise LedgerError(
+            f"the ledger caps {', '.join(repr(name) for name in caps)}, so a run must name its data set (--dataset)"
+        )
+    for entry in entries:
+        same = entry.detail.get("fingerprint") == request.fingerprint
+        if same and entry.dataset in caps and entry.dataset != request.dataset:
+            raise LedgerError(
+                f"this table is in the ledger as data set {entry.dataset!r}, which has a cap; run it under that name"
+            )
+
+
+def _check_cap(request: Request, held: Balance) -> None:
+    if request.epsilon is None:
+        raise LedgerError(
+            f"data set {held.dataset!r} has a cap, so a run must state its budget (--epsilon), found none"
+        )
+    if held.open_ended:
+        raise LedgerError(f"data set {held.dataset!r} has a cap and a run without a budget under way; wait or clear it")
+    assert held.cap is not None
+    if held.spent + Fraction(repr(request.epsilon)) > held.cap:
+        raise LedgerError(
+            f"data set {held.dataset!r} has a cap of {shown(held.cap)}, of which {shown(held.spent)} is spent or "
+            f"reserved: a run of epsilon {shown(Fraction(repr(request.epsilon)))} would exceed it"
+        )
+
+
+def _append(
+    connection: sqlite3.Connection,
+    event: str,
+    dataset: str,
+    run: str | None,
+    scope: str | None,
+    epsilon: float | None,
+    detail: dict[str, Any],
+) -> None:
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    text = None if epsilon is None else repr(float(epsilon))
+    values = (at, event, dataset, run, scope, text, json.dumps(detail))
+    connection.execute(
+        "INSERT INTO events (at, event, dataset, run, scope, epsilon, detail) VALUES (?, ?, ?, ?, ?, ?, ?)", values
+    )
+
+
+def shown(value: Fraction) -> str:
+    """A sum as a decimal, never below it.
+
+    >>> shown(Fraction("0.1") * 3), shown(Fraction(10)), shown(Fraction("11.123456"))
+    ('0.3', '10', '11.1235')
+    """
+    places = 10**4
+    text = f"{-(-value.numerator * places // value.denominator) / places:.4f}"
+    return text.rstrip("0").rstrip(".")

@@ -1,0 +1,140 @@
+"""The files of a run beside its synthetic tables: the guarantee for all, weights, draws and the rest for the few."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alphasynth import __version__
+from alphasynth.databases import without_password
+from alphasynth.fit import Fit
+from alphasynth.guarantee import PublicGuarantee
+from alphasynth.run_folder import SUMMARY, Staging
+from alphasynth.settings import Settings
+from alphasynth.synthesizer import Synthesizer
+from alphasynth.tables import is_database
+
+ROWS_AT_A_TIME = 1_000_000
+
+
+def write_guarantee(path: Path, public: PublicGuarantee) -> None:
+    """The public guarantee as JSON."""
+    budget = "no policy budget was set" if public.epsilon is None else "the epsilon stated is the policy's"
+    statement = {
+        "statement": str(public),
+        "budget": budget,
+        **asdict(public),
+        "n_is_public": True,
+        "public_inputs": [
+            "formula",
+            "family",
+            "mechanism",
+            "m",
+            "tables_per_draw",
+            "num_draws",
+            "thresh",
+            "n",
+            "version",
+        ],
+    }
+    _write_json(path, statement)
+
+
+def write_confidential(
+    staging: Staging, settings: Settings, synthesizer: Synthesizer, seconds: dict[str, float]
+) -> None:
+    """Records, draws, summary and settings; all that was computed from single records stays here."""
+    folder, trail, guarantee = staging.confidential, synthesizer.trail_, synthesizer.guarantee_
+    last = trail.fits[-1]
+    _write_records(folder / "records.parquet", last)
+    if settings.by_row:
+        _write_rows(folder / "rows.parquet", last, synthesizer.row_numbers_)
+    _write_draws(folder / "draws.parquet", last, synthesizer.picked_)
+    address = settings.table if not is_database(settings.table) else without_password(settings.table)
+    repeat = replace(settings, table=address if is_database(address) else str(Path(address).absolute()))
+    (folder / "run.toml").write_text(repeat.at(staging.out).toml(), encoding="utf-8")
+    summary = {
+        "run": staging.run,
+        "version": __version__,
+        "releasable": guarantee.releasable,
+        "guarantee": str(guarantee),
+        "n": guarantee.n,
+        "distinct_rows": last.records.size,
+        "delta": guarantee.delta,
+        "epsilon_per_draw": guarantee.epsilon_per_draw,
+        "epsilon_total": guarantee.epsilon_total,
+        "epsilon_unit": guarantee.epsilon_unit,
+        "policy_epsilon": guarantee.policy_epsilon,
+        "rounds": [
+            _round(fit, trail.rules[i - 1] if i else None, trail.seconds[i]) for i, fit in enumerate(trail.fits)
+        ],
+        "searches": [asdict(search) for search in trail.searches],
+        "seconds": seconds,
+    }
+    _write_json(folder / SUMMARY, summary)
+
+
+def _round(fit: Fit, rule: Any, seconds: float) -> dict[str, Any]:
+    delta = fit.lipschitz.overall
+    return {
+        "rule": "Unweighted" if rule is None else type(rule).__name__,
+        "settled": {} if rule is None else asdict(rule),
+        "delta": delta,
+        "epsilon": 2 * delta,
+        "mean_alpha": fit.mean_alpha,
+        "diagnostics": asdict(fit.draws.diagnostics),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(_plain(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: numbers that are not finite as words."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _write_records(path: Path, fit: Fit) -> None:
+    """One line per distinct row: its values, how many records have them, alpha, Lipschitz bound."""
+    columns = {name: pa.array(np.asarray(column)) for name, column in fit.records.columns.items()}
+    ours = {"count": fit.records.counts, "alpha": fit.alpha_distinct, "lipschitz": fit.lipschitz.by_distinct}
+    for name, values in ours.items():
+        while name in columns:
+            name += "_"
+        columns[name] = pa.array(values)
+    pq.write_table(pa.table(columns), path)
+
+
+def _write_rows(path: Path, fit: Fit, numbers: np.ndarray | None) -> None:
+    """One line per row of the file that took part: its number, from 1, alpha and Lipschitz bound."""
+    index, bounds = fit.records.rows_in_order, fit.lipschitz.by_distinct
+    schema = pa.schema({"row": pa.int64(), "alpha": pa.float64(), "lipschitz": pa.float64()})
+    with pq.ParquetWriter(path, schema) as writer:
+        for first in range(0, len(index), ROWS_AT_A_TIME):
+            lines = index[first : first + ROWS_AT_A_TIME]
+            row = np.arange(first, first + len(lines)) if numbers is None else numbers[first : first + len(lines)]
+            writer.write_table(pa.table([row + 1, fit.alpha_distinct[lines], bounds[lines]], schema=schema))
+
+
+def _write_draws(path: Path, fit: Fit, picked: np.ndarray) -> None:
+    """One line per draw: whether it was released, and the parameters, one column per entry."""
+    released = np.zeros(fit.draws.num_draws, bool)
+    released[picked] = True
+    columns: dict[str, np.ndarray] = {"released": released}
+    for name, values in fit.draws.theta.items():
+        flat = values.reshape(len(values), -1)
+        labels = [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(flat.shape[1])]
+        columns |= dict(zip(labels, flat.T, strict=True))
+    pq.write_table(pa.table(columns), path)

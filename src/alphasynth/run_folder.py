@@ -1,0 +1,201 @@
+"""The run folder, which appears whole or not at all: staged next to its place under a lock, then renamed.
+
+    reserve (ledger) and make the staging folder -> ... -> publish (ledger) -> rename -> release (ledger)
+
+A run that dies on the way leaves an unlocked staging folder and a reservation; the next command on the same ledger
+reconciles them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import socket
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from alphasynth.errors import InputError
+from alphasynth.ledger import Entry, Ledger, Request
+
+RELEASE, CONFIDENTIAL, SUMMARY = "release", "confidential", "summary.json"
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A run folder in the making, mode 0700; `spill` is where an engine may put what does not fit in memory."""
+
+    run: str
+    path: Path
+    out: Path
+
+    @property
+    def release(self) -> Path:
+        """What may be published."""
+        return self.path / RELEASE
+
+    @property
+    def confidential(self) -> Path:
+        """What must not be."""
+        return self.path / CONFIDENTIAL
+
+    @property
+    def spill(self) -> Path:
+        """Gone before the folder appears."""
+        return self.path / "spill"
+
+
+def plan(ledger: Ledger, out: Path) -> Staging:
+    """A name for the run and its staging folder, nothing made yet; raise `InputError` where the run cannot go."""
+    if out.exists() or out.is_symlink():
+        raise InputError(f"the run folder must not exist yet, found {str(out)!r}")
+    if not out.parent.is_dir():
+        raise InputError(f"the run folder must go into a folder that exists, found no {str(out.parent)!r}")
+    run = secrets.token_hex(8)
+    return Staging(run, out.parent / f"{_prefix(ledger)}{run}", out)
+
+
+def _prefix(ledger: Ledger) -> str:
+    return f".alphasynth-{ledger.identity}-"
+
+
+@contextmanager
+def staged(ledger: Ledger, staging: Staging, request: Request) -> Iterator[None]:
+    """Reserve, make the staging folder, and let the run fill it; then publish it, or clear away all traces of it.
+
+    The run must leave `summary.json` in the confidential folder, with its realised epsilon under `epsilon_unit`.
+    """
+    detail = {
+        **request.detail,
+        "out": str(staging.out.absolute()),
+        "staging": str(staging.path.absolute()),
+        "host": socket.gethostname(),
+    }
+    with ledger.transaction() as connection:
+        # The folder is made and locked inside the transaction: no one reconciles in between.
+        reconcile(ledger, connection, staging.out.parent)
+        ledger.reserve(connection, replace(request, detail=detail))
+        lock = _make(staging)
+    try:
+        yield
+        publish(ledger, staging)
+    except BaseException:
+        shutil.rmtree(staging.path, ignore_errors=True)
+        if not _stands(staging.out, staging.run):
+            ledger.append("clear", staging.run, reason="the run ended without a release")
+        raise
+    finally:
+        os.close(lock)
+
+
+def _make(staging: Staging) -> int:
+    """Make the folder with its parts and lock it; the lock goes when the process does, however it ends."""
+    try:
+        staging.path.mkdir(mode=0o700)
+    except OSError as error:
+        raise InputError(f"the run folder cannot be made in {str(staging.out.parent)!r}: {error.strerror}") from None
+    lock = os.open(staging.path, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        shutil.rmtree(staging.path, ignore_errors=True)
+        os.close(lock)
+        raise InputError(
+            f"the run folder must go where files can be locked, found {str(staging.out.parent)!r}"
+        ) from None
+    staging.release.mkdir()
+    staging.confidential.mkdir(mode=0o700)
+    return lock
+
+
+def publish(ledger: Ledger, staging: Staging) -> None:
+    """Move the finished folder to its place in one step."""
+    shutil.rmtree(staging.spill, ignore_errors=True)
+    for folder, mode in ((staging.confidential, 0o600), (staging.release, 0o644)):
+        for path in sorted(folder.rglob("*")):
+            path.chmod(mode)
+            _sync(path)
+        _sync(folder)
+    staging.release.chmod(0o755)
+    epsilon = _epsilon(staging.path, staging.run)
+    ledger.append("publish", staging.run, epsilon)
+    staging.path.chmod(0o755)
+    try:
+        os.rename(staging.path, staging.out)
+    except OSError:
+        raise InputError(f"the run folder must not exist yet, found {str(staging.out)!r}") from None
+    _sync(staging.out.parent)
+    ledger.append("release", staging.run, epsilon)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _epsilon(folder: Path, run: str) -> float | None:
+    """What a whole run folder's summary says was spent; None if it is not that run's."""
+    try:
+        summary = json.loads((folder / CONFIDENTIAL / SUMMARY).read_text())
+    except (OSError, ValueError):
+        return None
+    return float(summary["epsilon_unit"]) if summary.get("run") == run else None
+
+
+def _stands(out: Path, run: str) -> bool:
+    return _epsilon(out, run) is not None
+
+
+def reconcile(ledger: Ledger, connection: sqlite3.Connection, *folders: Path) -> None:
+    """Settle the reservations of runs that died: released where the folder stands, else cleared and cleaned up.
+
+    `folders` are looked through for staging folders that died before their reservation was written.
+    """
+    for entry in ledger.entries(connection):
+        if entry.state == "reserved" and entry.detail.get("host") == socket.gethostname():
+            _settle(ledger, connection, entry)
+    known = {entry.run for entry in ledger.entries(connection) if entry.state == "reserved"}
+    prefix = _prefix(ledger)
+    for folder in folders:
+        for path in folder.glob(f"{prefix}*"):
+            if path.name.removeprefix(prefix) not in known and not _alive(path):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _settle(ledger: Ledger, connection: sqlite3.Connection, entry: Entry) -> None:
+    out, staging = Path(entry.detail["out"]), Path(entry.detail["staging"])
+    epsilon = _epsilon(out, entry.run)
+    if epsilon is not None:
+        ledger.note(connection, "release", entry.run, epsilon)
+    elif staging.exists():
+        if not _alive(staging):
+            shutil.rmtree(staging, ignore_errors=True)
+            ledger.note(connection, "clear", entry.run, reason="the run died before its folder was whole")
+    elif entry.detail.get("publishing"):
+        # It was whole and is neither here nor there: someone moved it. It counts.
+        ledger.note(connection, "release", entry.run, None, reason="published and moved")
+    else:
+        ledger.note(connection, "clear", entry.run, reason="the run died before its folder was whole")
+
+
+def _alive(staging: Path) -> bool:
+    """Whether a process still holds the lock on a staging folder."""
+    try:
+        handle = os.open(staging, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False

@@ -1,0 +1,131 @@
+"""`Settings`: all that decides a run, as the command line or a `run.toml` gives it."""
+
+from __future__ import annotations
+
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS
+from alphasynth.errors import InputError, found
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A run's settings; names are those of the command line's options, with underscores."""
+
+    table: str
+    formula: str
+    family: str
+    mechanism: str
+    m: int
+    out: str
+    epsilon: float | None = None
+    public: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    radius: float | None = None
+    relative: bool | None = None
+    scale: float | None = None
+    shift: float | None = None
+    k: float | str | None = None
+    alpha: float | None = None
+    prior: str | None = None
+    sampler: str = "automatic"
+    draws: int = 1_000
+    thresh: float = 1.0
+    rows: int | None = None
+    tables_per_draw: int = 1
+    seed: int | None = None
+    unit: str | None = None
+    max_rows: int | None = None
+    format: str | None = None
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    by_row: bool = False
+    dataset: str | None = None
+    ledger: str | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Settings:
+        """Settings from those given; raise `InputError` for what is missing, unknown or of the wrong type."""
+        hints = typing.get_type_hints(cls)
+        for name, value in given.items():
+            if name not in hints:
+                raise InputError(f"settings must be among {', '.join(hints)}, found {name!r}")
+            if not _fits(value, hints[name]):
+                raise InputError(f"{name} must be {_words(hints[name])}, found {found(value)}")
+        missing = [option(f.name) for f in fields(cls) if f.default is MISSING and f.name not in given]
+        if missing:
+            raise InputError(f"a run needs {', '.join(missing)}, found none")
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+        }
+        settings = cls(**values)
+        _check_choices(settings)
+        return settings
+
+    def toml(self) -> str:
+        """As a `run.toml`."""
+        import tomli_w
+
+        held = {name: value for name, value in asdict(self).items() if value not in (None, ())}
+        return "# Repeat this run: alphasynth synthesize --config run.toml\n" + tomli_w.dumps(held)
+
+    def at(self, out: Path) -> Settings:
+        """With another run folder."""
+        return replace(self, out=str(out))
+
+
+def option(name: str) -> str:
+    """What a setting is called on the command line.
+
+    >>> option("max_rows"), option("table")
+    ('--max-rows', 'TABLE')
+    """
+    return "TABLE" if name == "table" else "--" + name.replace("_", "-")
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Settings in a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the config file must be readable, found {error.strerror} at {str(path)!r}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise InputError(f"the config file must be TOML, found what is not in {path.name}") from None
+
+
+def _fits(value: object, kind: Any) -> bool:
+    if isinstance(kind, types.UnionType):
+        return any(_fits(value, part) for part in typing.get_args(kind))
+    if typing.get_origin(kind) is tuple:
+        return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, kind)
+
+
+def _words(kind: Any) -> str:
+    if isinstance(kind, types.UnionType):
+        return " or ".join(_words(part) for part in typing.get_args(kind) if part is not types.NoneType)
+    if typing.get_origin(kind) is tuple:
+        return "a list of names"
+    return {str: "text", float: "a number", int: "a whole number", bool: "true or false"}[kind]
+
+
+def _check_choices(settings: Settings) -> None:
+    choices = {"family": FAMILIES, "mechanism": MECHANISMS, "sampler": SAMPLERS, "format": FORMATS}
+    for name, names in choices.items():
+        value = getattr(settings, name)
+        if value is not None and value not in names:
+            raise InputError(f"{option(name)} must be one of {', '.join(names)}, found {found(value)}")
+    if isinstance(settings.k, str) and settings.k != "auto":
+        raise InputError(f"--k must be auto or a number, found {found(settings.k)}")
+    if settings.prior is not None and settings.prior.split(":")[0] not in {name.split(":")[0] for name in PRIORS}:
+        raise InputError(f"--prior must be one of {', '.join(PRIORS)}, found {found(settings.prior)}")
