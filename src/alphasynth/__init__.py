@@ -33,6 +33,7 @@ _HOME = {
     "PublicGuarantee": "guarantee",
     "Release": "synthesize",
     "Synthesizer": "synthesizer",
+    "open_table": "tables",
     "use_compilation_cache": "compilation",
 }
 

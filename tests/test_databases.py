@@ -1,0 +1,194 @@
+"""Tables of a real PostgreSQL server and of real Spark give the records that DuckDB and pandas give."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from engines import need_spark, postgres
+
+import alphasynth as syn
+from alphasynth.cli import run_command
+from alphasynth.databases import without_password
+from alphasynth.errors import InputError
+from alphasynth.inspection import inspect_table
+from alphasynth.records import Records
+from alphasynth.tables import open_table
+
+N = 4_000
+NAMES = ["visits", "age", "sex"]
+# Drivers and Spark speak of their own future.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+
+
+def people() -> pa.Table:
+    rng = np.random.default_rng(5)
+    days = [datetime.date(2020, 1, 1 + int(day)) for day in rng.integers(0, 28, N)]
+    names = np.array(["é, à", "O'Hara", 'q"uote', "Z", "a"])
+    columns = {
+        "person": np.arange(N) // 4,
+        "visits": rng.negative_binomial(2, 0.2, N).astype(np.int32),
+        "age": rng.integers(18, 80, N).astype(np.int16),
+        "sex": names[rng.integers(0, 5, N)],
+        "fee": [Decimal(int(cents)) / 4 for cents in rng.integers(0, 5, N)],
+        "weight": np.round(rng.random(N), 1),
+        "day": days,
+    }
+    types = {"fee": pa.decimal128(10, 2), "day": pa.date32()}
+    return pa.table({name: pa.array(column, types.get(name)) for name, column in columns.items()})
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory):
+    path = tmp_path_factory.mktemp("people") / "people.parquet"
+    pq.write_table(people(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def postgres_url(tmp_path_factory):
+    with postgres(tmp_path_factory.mktemp("postgres")) as url:
+        import psycopg
+
+        with psycopg.connect(url) as connection, connection.cursor() as cursor:
+            cursor.execute(
+                "CREATE SCHEMA health; CREATE TABLE health.people (person bigint, visits int, age smallint, sex text, "
+                "fee numeric(10, 2), weight double precision, day date)"
+            )
+            with cursor.copy("COPY health.people FROM STDIN") as copy:
+                for row in zip(*people().to_pydict().values(), strict=True):
+                    copy.write_row(row)
+            cursor.execute("CREATE TABLE gaps AS SELECT 1 AS y, NULL::text AS person FROM generate_series(1, 5)")
+        yield url
+
+
+@pytest.fixture(scope="module")
+def spark_url(parquet):
+    need_spark()
+    url = "pyspark://?spark.master=local[2]&spark.ui.enabled=false&spark.sql.shuffle.partitions=2"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield f"{url}::parquet.`{parquet}`"
+        from pyspark.sql import SparkSession
+
+        SparkSession.builder.getOrCreate().stop()
+
+
+@pytest.fixture(scope="module", params=["postgres", "spark"])
+def address(request):
+    if request.param == "postgres":
+        return f"{request.getfixturevalue('postgres_url')}::health.people"
+    return request.getfixturevalue("spark_url")
+
+
+def same(one: Records, other: Records) -> None:
+    assert np.array_equal(one.counts, other.counts)
+    for name in other.columns:
+        assert np.array_equal(np.asarray(one.columns[name]), np.asarray(other.columns[name]))
+
+
+@pytest.mark.parametrize("names", [["visits"], NAMES, ["visits", "weight", "fee"]])
+def test_records_equal_those_of_duckdb_and_of_a_frame(address, parquet, names):
+    grouped = open_table(address).group(names, [])
+    assert grouped.index is None
+    assert grouped.columns.num_rows < N
+    same(Records.from_grouped(grouped), Records.from_table(people(), names))
+    same(Records.from_grouped(grouped), Records.from_grouped(open_table(parquet).group(names, [])))
+
+
+def test_public_columns_come_out_sorted_with_their_types(address):
+    public = ["age", "sex", "day"]
+    grouped = open_table(address).group(["visits", "age"], public)
+    rows = grouped.public.take(grouped.index).to_pandas()
+    expected = people().select(public).to_pandas().sort_values(public).reset_index(drop=True)
+    pd.testing.assert_frame_equal(rows, expected, check_dtype=False)
+    assert [str(grouped.public.schema.field(name).type) for name in public] == ["int16", "string", "date32[day]"]
+    records = Records.from_grouped(grouped)
+    assert np.array_equal(records.expand(records.columns["age"]), rows["age"].to_numpy())
+
+
+def test_a_unit_keeps_so_many_rows_and_no_more(address):
+    grouped = open_table(address, unit="person", max_rows=3).group(["visits", "person"], [])
+    records = Records.from_grouped(grouped)
+    by_person = np.bincount(records.columns["person"], records.counts)
+    assert (by_person == 3).all()
+    held = Records.from_table(people(), ["visits", "person"])
+    most = dict(zip(zip(*held.columns.values(), strict=True), held.counts, strict=True))
+    kept = zip(zip(*records.columns.values(), strict=True), records.counts, strict=True)
+    assert all(count <= most[row] for row, count in kept)
+    other = open_table(address, unit="person", max_rows=3).group(["visits"], [])
+    again = open_table(address, unit="person", max_rows=3).group(["visits"], [])
+    assert not np.array_equal(Records.from_grouped(other).counts, Records.from_grouped(again).counts)
+
+
+def test_inspection_is_the_same_in_every_engine(address, parquet):
+    there, here = inspect_table(open_table(address)), inspect_table(open_table(parquet))
+    assert (there.rows, there.distinct_rows) == (here.rows, here.distinct_rows)
+    for one, other in zip(there.columns, here.columns, strict=True):
+        assert (one.name, one.missing, one.distinct, one.family) == (other.name, other.missing, other.distinct, other.family)
+
+
+def test_a_release_from_a_database_equals_one_from_a_file_for_the_same_seed(address, parquet):
+    settings = {"family": "negative_binomial", "mechanism": "LW_final", "m": 2, "seed": 7}
+    here = syn.Synthesizer("visits ~ 1", **settings).fit(open_table(parquet))
+    there = syn.Synthesizer("visits ~ 1", **settings).fit(open_table(address))
+    assert here.guarantee_ == there.guarantee_
+    for one, other in zip(here.sample(), there.sample(), strict=True):
+        assert one.equals(other)
+
+
+def test_the_command_line_goes_from_a_database_to_a_run_folder(address, tmp_path, capsys):
+    options = "--family negative_binomial --mechanism CW --radius 2 --m 1 --seed 1 --json".split()
+    code = run_command(
+        ["synthesize", address, "--formula", "visits ~ age", "--public", "age,sex", *options, "--out", str(tmp_path / "run")]
+    )
+    assert code == 0
+    assert json.loads(capsys.readouterr().out)["guarantee"]["n"] == N
+    table = pq.read_table(tmp_path / "run" / "release" / "synthetic_01.parquet")
+    assert table.column_names == ["visits", "age", "sex"]
+    assert [str(kind) for kind in table.schema.types] == ["int32", "int16", "string"]
+
+
+def test_a_unit_must_not_be_missing(postgres_url):
+    with pytest.raises(InputError, match="'person', the unit of privacy, must have no missing values, found 5"):
+        open_table(f"{postgres_url}::gaps", unit="person", max_rows=1).group(["y"], [])
+
+
+def test_errors_hide_the_password(postgres_url):
+    with pytest.raises(InputError, match="table 'nowhere' must be in the database") as missing:
+        open_table(f"{postgres_url}::nowhere")
+    closed = "postgres://me:hunter2@127.0.0.1:1/db?password=hunter3::t"
+    with pytest.raises(InputError, match="must be reachable, found OperationalError") as refused:
+        open_table(closed)
+    assert "hunter" not in str(missing.value) + str(refused.value)
+    assert "hunter" not in without_password(closed)
+
+
+def test_a_run_leaves_no_password_behind(postgres_url, tmp_path):
+    url = postgres_url.replace("tester@", "tester:hunter2@")
+    options = "--family poisson --mechanism SW --m 1 --seed 1 --quiet".split()
+    run = ["synthesize", f"{url}::health.people", "--formula", "visits ~ 1", *options, "--out", str(tmp_path / "run")]
+    assert run_command(run) == 0
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            assert b"hunter2" not in path.read_bytes(), path.name
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("nosuch://host::t", "must be reachable"),
+        ("://::t", "must be addressed as URL::table"),
+        ("postgres://host::", "must be addressed as URL::table"),
+    ],
+)
+def test_addresses_that_make_no_sense(address, message):
+    with pytest.raises(InputError, match=message):
+        open_table(address)
