@@ -132,7 +132,12 @@ def test_inspection_is_the_same_in_every_engine(address, parquet):
     there, here = inspect_table(open_table(address)), inspect_table(open_table(parquet))
     assert (there.rows, there.distinct_rows) == (here.rows, here.distinct_rows)
     for one, other in zip(there.columns, here.columns, strict=True):
-        assert (one.name, one.missing, one.distinct, one.family) == (other.name, other.missing, other.distinct, other.family)
+        assert (one.name, one.missing, one.distinct, one.family) == (
+            other.name,
+            other.missing,
+            other.distinct,
+            other.family,
+        )
 
 
 def test_a_release_from_a_database_equals_one_from_a_file_for_the_same_seed(address, parquet):
@@ -147,7 +152,17 @@ def test_a_release_from_a_database_equals_one_from_a_file_for_the_same_seed(addr
 def test_the_command_line_goes_from_a_database_to_a_run_folder(address, tmp_path, capsys):
     options = "--family negative_binomial --mechanism CW --radius 2 --m 1 --seed 1 --json".split()
     code = run_command(
-        ["synthesize", address, "--formula", "visits ~ age", "--public", "age,sex", *options, "--out", str(tmp_path / "run")]
+        [
+            "synthesize",
+            address,
+            "--formula",
+            "visits ~ age",
+            "--public",
+            "age,sex",
+            *options,
+            "--out",
+            str(tmp_path / "run"),
+        ]
     )
     assert code == 0
     assert json.loads(capsys.readouterr().out)["guarantee"]["n"] == N

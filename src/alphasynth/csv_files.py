@@ -31,6 +31,7 @@ class Csv:
     column_names: tuple[str, ...]
     delimiter: str
     encoding: str
+    line_end: str
     blank_lines: int  # before the header
     verbatim: bool
 
@@ -48,7 +49,8 @@ class Csv:
         mark = max(fields, key=lambda mark: len(fields[mark]))
         if not fields[mark]:
             raise InputError(f"{path.name} must have a header line of column names, found quotes that do not close")
-        return cls(path, tuple(fields[mark]), mark, ENCODINGS[encoding.lower()], blank, verbatim)
+        end = next((end for end in ("\r\n", "\n", "\r") if header.endswith(end)), "\n")
+        return cls(path, tuple(fields[mark]), mark, ENCODINGS[encoding.lower()], end, blank, verbatim)
 
     def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Reading:
         """What reads the named columns, and their types: whole numbers, numbers or text, whatever holds throughout."""
@@ -56,7 +58,7 @@ class Csv:
         options = f"auto_detect=false, header=true, quote='\"', escape='\"', skip={self.blank_lines}"
         source = (
             f"read_csv({quoted(self.path)}, {options}, delim={quoted(self.delimiter)}, "
-            f"encoding={quoted(self.encoding)}, columns={{{columns}}})"
+            f"new_line={quoted(repr(self.line_end)[1:-1])}, encoding={quoted(self.encoding)}, columns={{{columns}}})"
         )
         if len(self.column_names) == 1:  # a blank line is a missing value to the engine
             source = f"(SELECT c0 FROM {source} WHERE c0 IS NOT NULL)"
@@ -137,7 +139,8 @@ def _count_kinds(column: str) -> str:
     whole = f"TRY_CAST(TRY_CAST({text} AS BIGINT) AS VARCHAR) = {text}"
     number = f"TRY_CAST({text} AS DOUBLE) IS NOT NULL AND NOT regexp_matches({text}, '^[+-]?0[0-9]')"
     missing = f"{text} IN ({words})"
-    return f"count({column}), count_if({whole}), count_if({number} AND NOT {missing}), count_if({missing})"
+    kinds = (whole, f"{number} AND NOT {missing}", missing)
+    return ", ".join([f"count({column})", *(f"count(*) FILTER (WHERE {kind})" for kind in kinds)])
 
 
 def _column(column: str, tally: Tally, verbatim: bool) -> Column:
