@@ -1,0 +1,196 @@
+"""The ledger: it only grows, adds up exactly, and two runs at once cannot both slip under a cap."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+import stat
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alphasynth.errors import InputError
+from alphasynth.ledger import Ledger, LedgerError, Request, balance, shown
+
+
+def request(run, epsilon, dataset="salaries", fingerprint="f", scope="instance"):
+    return Request(run, dataset, fingerprint, scope, epsilon, {"releasable": True})
+
+
+def reserve(ledger, *args, **kwargs):
+    with ledger.transaction() as connection:
+        return ledger.reserve(connection, request(*args, **kwargs))
+
+
+def held(ledger, dataset="salaries", scope="instance"):
+    with ledger.transaction() as connection:
+        return balance(dataset, scope, ledger.entries(connection), ledger.caps(connection))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger.open(tmp_path / "ledger.sqlite")
+
+
+def test_a_reservation_counts_until_it_is_cleared_and_a_release_counts_for_good(ledger):
+    reserve(ledger, "a", 3.0)
+    reserve(ledger, "b", 2.0)
+    assert (held(ledger).reserved, held(ledger).released, held(ledger).spent) == (5, 0, 5)
+    ledger.append("release", "a", 2.9)  # what was reserved stands, not what the data made of it
+    ledger.append("clear", "b", reason="by hand")
+    assert (held(ledger).reserved, held(ledger).released, held(ledger).spent) == (0, 3, 3)
+
+
+def test_without_a_budget_the_realised_epsilon_counts_once_it_is_known(ledger):
+    reserve(ledger, "a", None)
+    assert held(ledger).open_ended
+    ledger.append("release", "a", 11.125)
+    assert not held(ledger).open_ended
+    assert held(ledger).released == Fraction("11.125")
+
+
+def test_a_cap_refuses_what_would_exceed_it_and_nothing_else(ledger):
+    ledger.set_cap("salaries", 0.3)
+    for run in "abc":
+        reserve(ledger, run, 0.1)  # decimals as they are written: three times 0.1 is 0.3
+    with pytest.raises(LedgerError, match="cap of 0.3, of which 0.3 is spent or reserved: a run of epsilon 0.1 would"):
+        reserve(ledger, "d", 0.1)
+    assert held(ledger).spent == Fraction("0.3")
+    ledger.append("clear", "c")
+    reserve(ledger, "e", 0.1)
+    ledger.set_cap("salaries", 1.0)  # the latest cap counts
+    reserve(ledger, "f", 0.7)
+
+
+def test_under_a_cap_a_name_and_a_budget_are_required(ledger):
+    ledger.set_cap("salaries", 10)
+    with pytest.raises(LedgerError, match="must state its budget"):
+        reserve(ledger, "a", None)
+    with pytest.raises(LedgerError, match="caps 'salaries', so a run must name its data set"):
+        reserve(ledger, "a", 1.0, dataset=None)
+    reserve(ledger, "b", 1.0)
+    with pytest.raises(LedgerError, match="in the ledger as data set 'salaries', which has a cap"):
+        reserve(ledger, "c", 1.0, dataset="other")
+    reserve(ledger, "d", 1.0, dataset="other", fingerprint="another table")
+
+
+def test_a_cap_waits_for_a_run_without_a_budget(ledger):
+    reserve(ledger, "a", None)
+    ledger.set_cap("salaries", 10)
+    with pytest.raises(LedgerError, match="a run without a budget under way"):
+        reserve(ledger, "b", 1.0)
+    ledger.append("release", "a", 9.5)
+    with pytest.raises(LedgerError, match="of which 9.5 is spent"):
+        reserve(ledger, "b", 1.0)
+
+
+def test_scopes_are_summed_apart(ledger):
+    ledger.set_cap("salaries", 10)
+    reserve(ledger, "a", 8.0, scope="instance")
+    reserve(ledger, "b", 8.0, scope="strict")
+    assert (held(ledger).spent, held(ledger, scope="strict").spent) == (8, 8)
+
+
+def test_unnamed_tables_go_by_a_keyed_fingerprint(tmp_path):
+    one, other = (Ledger.open(tmp_path / name) for name in ("one", "other"))
+    assert one.fingerprint([b"a", b"b"]) == one.fingerprint([b"ab"]) == Ledger.open(tmp_path / "one").fingerprint([b"ab"])
+    assert one.fingerprint([b"ab"]) != one.fingerprint([b"ac"])
+    assert one.fingerprint([b"ab"]) != other.fingerprint([b"ab"])  # each ledger has its own key
+    name = reserve(one, "a", 1.0, dataset=None, fingerprint=one.fingerprint([b"ab"]))
+    assert name == f"table-{one.fingerprint([b'ab'])[:12]}"
+
+
+@pytest.mark.parametrize("table", ["events", "secret"])
+@pytest.mark.parametrize("statement", ["DELETE FROM {}", "UPDATE {} SET rowid = rowid + 7"])
+def test_it_only_grows(ledger, table, statement):
+    reserve(ledger, "a", 1.0)
+    connection = sqlite3.connect(ledger.path)
+    with pytest.raises(sqlite3.IntegrityError, match="only grows"):
+        connection.execute(statement.format(table))
+    connection.close()
+
+
+def test_it_is_closed_to_others(ledger):
+    assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
+
+
+def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path):
+    text = tmp_path / "notes.txt"
+    text.write_text("not a ledger " * 100)
+    with pytest.raises(InputError, match=r"notes.txt must be a ledger, found another kind of file"):
+        Ledger.open(text)
+    assert text.read_text() == "not a ledger " * 100
+    database = tmp_path / "other.sqlite"
+    connection = sqlite3.connect(database)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    with pytest.raises(InputError, match="must be a ledger"):
+        Ledger.open(database)
+    with pytest.raises(InputError, match="folder that exists"):
+        Ledger.open(tmp_path / "no" / "where")
+
+
+@pytest.mark.parametrize(("name", "cap"), [("x", -1.0), ("x", float("nan")), ("x", float("inf")), ("", 1.0)])
+def test_a_cap_is_a_number_for_a_name(ledger, name, cap):
+    with pytest.raises(InputError, match="a cap must be"):
+        ledger.set_cap(name, cap)
+
+
+def _try(path, name, start, results):
+    ledger = Ledger.open(path)
+    start.wait()
+    try:
+        reserve(ledger, name, 1.0)
+        results.put(True)
+    except LedgerError:
+        results.put(False)
+
+
+def test_runs_at_once_cannot_both_slip_under_a_cap(tmp_path):
+    ledger = Ledger.open(tmp_path / "ledger.sqlite")
+    ledger.set_cap("salaries", 3)
+    context = multiprocessing.get_context("spawn")
+    start, results = context.Event(), context.Queue()
+    runs = [context.Process(target=_try, args=(ledger.path, f"run{i}", start, results)) for i in range(8)]
+    for run in runs:
+        run.start()
+    start.set()
+    outcomes = [results.get(timeout=60) for _ in runs]
+    for run in runs:
+        run.join()
+    assert sum(outcomes) == 3
+    assert held(ledger).spent == 3
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["reserve", "release", "clear"]), st.integers(0, 5), st.floats(0.01, 5)), max_size=25)
+)
+@settings(deadline=None, max_examples=40)
+def test_what_counts_never_passes_the_cap(tmp_path_factory, steps):
+    """Whatever comes in whatever order: the sum stays under the cap and equals a plain tally."""
+    ledger = Ledger.open(tmp_path_factory.mktemp("ledger") / "ledger.sqlite")
+    ledger.set_cap("salaries", 8.0)
+    tally: dict[str, tuple[str, Fraction]] = {}
+    for event, number, epsilon in steps:
+        run = f"run{number}"
+        if event == "reserve" and run not in tally:
+            spent = sum(cost for state, cost in tally.values() if state != "clear")
+            if spent + Fraction(repr(epsilon)) > 8:
+                with pytest.raises(LedgerError):
+                    reserve(ledger, run, epsilon)
+                continue
+            reserve(ledger, run, epsilon)
+            tally[run] = ("reserve", Fraction(repr(epsilon)))
+        elif event != "reserve" and run in tally and tally[run][0] == "reserve":
+            ledger.append(event, run, 99.0)
+            tally[run] = (event, tally[run][1])
+    assert held(ledger).spent == sum(cost for state, cost in tally.values() if state != "clear")
+    assert held(ledger).spent <= 8
+
+
+@given(st.fractions(0, 1000))
+def test_sums_are_never_shown_below_what_they_are(value):
+    assert Fraction(shown(value)) >= value
+    assert Fraction(shown(value)) - value < Fraction(1, 5000)
