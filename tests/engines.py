@@ -1,4 +1,4 @@
-"""Real engines for the tests: a PostgreSQL server, Spark in local mode, readstat. Continuous integration must have them."""
+"""Real engines for the tests: a PostgreSQL server, Spark in local mode, readstat; CI must have them all."""
 
 from __future__ import annotations
 

@@ -20,7 +20,18 @@ ORDER = [
     *("lipschitz", "fit", "weights", "calibrate", "mechanism"),
     *("guarantee", "synthesize", "synthesizer", "compilation"),
     *("catalogue", "engine", "csv_files", "statistical_files", "files", "databases", "tables", "inspection"),
-    *("ledger", "run_folder", "settings", "writing", "run_files", "job", "progress", "ledger_cli", "cli"),
+    *(
+        "interruption",
+        "ledger",
+        "run_folder",
+        "settings",
+        "writing",
+        "run_files",
+        "job",
+        "progress",
+        "ledger_cli",
+        "cli",
+    ),
 ]
 
 

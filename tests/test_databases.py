@@ -12,7 +12,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engines import need_spark, postgres
 
 import alphasynth as syn
 from alphasynth.cli import run_command
@@ -21,6 +20,7 @@ from alphasynth.errors import InputError
 from alphasynth.inspection import inspect_table
 from alphasynth.records import Records
 from alphasynth.tables import open_table
+from engines import need_spark, postgres
 
 N = 4_000
 NAMES = ["visits", "age", "sex"]
@@ -150,7 +150,19 @@ def test_a_release_from_a_database_equals_one_from_a_file_for_the_same_seed(addr
 
 
 def test_the_command_line_goes_from_a_database_to_a_run_folder(address, tmp_path, capsys):
-    options = "--family negative_binomial --mechanism CW --radius 2 --m 1 --seed 1 --json".split()
+    options = [
+        "--family",
+        "negative_binomial",
+        "--mechanism",
+        "CW",
+        "--radius",
+        "2",
+        "--m",
+        "1",
+        "--seed",
+        "1",
+        "--json",
+    ]
     code = run_command(
         [
             "synthesize",
@@ -188,7 +200,7 @@ def test_errors_hide_the_password(postgres_url):
 
 def test_a_run_leaves_no_password_behind(postgres_url, tmp_path):
     url = postgres_url.replace("tester@", "tester:hunter2@")
-    options = "--family poisson --mechanism SW --m 1 --seed 1 --quiet".split()
+    options = ["--family", "poisson", "--mechanism", "SW", "--m", "1", "--seed", "1", "--quiet"]
     run = ["synthesize", f"{url}::health.people", "--formula", "visits ~ 1", *options, "--out", str(tmp_path / "run")]
     assert run_command(run) == 0
     for path in tmp_path.rglob("*"):

@@ -55,7 +55,7 @@ def test_a_cap_refuses_what_would_exceed_it_and_nothing_else(ledger):
     ledger.set_cap("salaries", 0.3)
     for run in "abc":
         reserve(ledger, run, 0.1)  # decimals as they are written: three times 0.1 is 0.3
-    with pytest.raises(LedgerError, match="cap of 0.3, of which 0.3 is spent or reserved: a run of epsilon 0.1 would"):
+    with pytest.raises(LedgerError, match=r"cap of 0.3, of which 0.3 is spent or reserved: a run of epsilon 0.1 would"):
         reserve(ledger, "d", 0.1)
     assert held(ledger).spent == Fraction("0.3")
     ledger.append("clear", "c")
@@ -82,7 +82,7 @@ def test_a_cap_waits_for_a_run_without_a_budget(ledger):
     with pytest.raises(LedgerError, match="a run without a budget under way"):
         reserve(ledger, "b", 1.0)
     ledger.append("release", "a", 9.5)
-    with pytest.raises(LedgerError, match="of which 9.5 is spent"):
+    with pytest.raises(LedgerError, match=r"of which 9.5 is spent"):
         reserve(ledger, "b", 1.0)
 
 
@@ -95,7 +95,9 @@ def test_scopes_are_summed_apart(ledger):
 
 def test_unnamed_tables_go_by_a_keyed_fingerprint(tmp_path):
     one, other = (Ledger.open(tmp_path / name) for name in ("one", "other"))
-    assert one.fingerprint([b"a", b"b"]) == one.fingerprint([b"ab"]) == Ledger.open(tmp_path / "one").fingerprint([b"ab"])
+    assert (
+        one.fingerprint([b"a", b"b"]) == one.fingerprint([b"ab"]) == Ledger.open(tmp_path / "one").fingerprint([b"ab"])
+    )
     assert one.fingerprint([b"ab"]) != one.fingerprint([b"ac"])
     assert one.fingerprint([b"ab"]) != other.fingerprint([b"ab"])  # each ledger has its own key
     name = reserve(one, "a", 1.0, dataset=None, fingerprint=one.fingerprint([b"ab"]))
@@ -165,7 +167,9 @@ def test_runs_at_once_cannot_both_slip_under_a_cap(tmp_path):
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["reserve", "release", "clear"]), st.integers(0, 5), st.floats(0.01, 5)), max_size=25)
+    st.lists(
+        st.tuples(st.sampled_from(["reserve", "release", "clear"]), st.integers(0, 5), st.floats(0.01, 5)), max_size=25
+    )
 )
 @settings(deadline=None, max_examples=40)
 def test_what_counts_never_passes_the_cap(tmp_path_factory, steps):

@@ -18,6 +18,9 @@ from alphasynth.errors import InputError
 from alphasynth.ledger import Ledger, Request
 from alphasynth.run_folder import plan, reconcile, staged
 
+# The children made here run no compiled code.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning", "ignore:.*fork.*:DeprecationWarning")
+
 
 def fill(staging):
     (staging.release / "synthetic_01.csv").write_text("y\n1\n")
@@ -71,7 +74,8 @@ def test_the_staging_folder_is_closed_to_others(ledger, tmp_path):
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_a_run_that_fails_leaves_nothing(ledger, tmp_path, error):
     staging = plan(ledger, tmp_path / "run")
-    with pytest.raises(error), staged(ledger, staging, Request(staging.run, "d", "f", "instance", 1.0, {})):
+    request = Request(staging.run, "d", "f", "instance", 1.0, {})
+    with pytest.raises(error), staged(ledger, staging, request):  # noqa: PT012
         fill(staging)
         raise error
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.sqlite"]
@@ -83,10 +87,8 @@ def test_a_place_that_is_taken_is_refused_before_and_after(ledger, tmp_path):
     with pytest.raises(InputError, match="must not exist yet"):
         plan(ledger, tmp_path / "run")
     staging = plan(ledger, tmp_path / "other")
-    with (
-        pytest.raises(InputError, match="must not exist yet"),
-        staged(ledger, staging, Request(staging.run, "d", "f", "instance", 1.0, {})),
-    ):
+    request = Request(staging.run, "d", "f", "instance", 1.0, {})
+    with pytest.raises(InputError, match="must not exist yet"), staged(ledger, staging, request):  # noqa: PT012
         fill(staging)
         make(ledger, tmp_path / "other")  # someone else was faster
     assert states(ledger) == ["released", "cleared", "released"]

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyreadstat
 import pytest
-from engines import need
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ import alphasynth as syn
 from alphasynth.errors import InputError
 from alphasynth.records import Records
 from alphasynth.tables import open_table
+from engines import need
 
 N = 3_000
 NAMES = ["visits", "sex", "age"]
@@ -117,7 +117,9 @@ def test_a_fit_from_a_file_equals_one_from_a_frame(tmp_path):
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_row_order_is_kept_over_millions_of_rows(tmp_path, suffix):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"y": rng.integers(0, 50, 2_500_000), "note": rng.choice(["a", 'two\n"lines"', "é"], 2_500_000)})
+    frame = pd.DataFrame(
+        {"y": rng.integers(0, 50, 2_500_000), "note": rng.choice(["a", 'two\n"lines"', "é"], 2_500_000)}
+    )
     path = tmp_path / f"t{suffix}"
     if suffix == ".csv":
         frame.to_csv(path, index=False)
@@ -209,7 +211,9 @@ def test_public_columns_may_have_gaps_and_any_type(tmp_path):
     assert str(released.to_pylist()) == str(table.select(names).to_pylist())
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".sav", ".dta", ".xpt", ".sas7bdat", ".por", ".arrow"])
+@pytest.mark.parametrize(
+    "suffix", [".csv", ".parquet", ".feather", ".sav", ".dta", ".xpt", ".sas7bdat", ".por", ".arrow"]
+)
 def test_a_file_of_the_wrong_kind_gets_one_sentence(tmp_path, suffix):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(b"\x00\x01not what it says it is\xff" * 50)

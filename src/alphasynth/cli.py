@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
-import signal
 import sys
 import traceback
 import warnings
@@ -17,13 +17,15 @@ import typer
 
 from alphasynth import __version__
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
-from alphasynth.errors import CalibrationError, DiagnosticsError, InputError
+from alphasynth.errors import CalibrationError, DiagnosticsError, InputError, SamplerWarning
+from alphasynth.interruption import Interruption
 from alphasynth.ledger_cli import Json, LedgerOption, ledger_app, print_table
 
 if TYPE_CHECKING:
     from alphasynth.job import Report
 
-BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+BAD_INPUT, FAILED = 2, 1
+SIGNALS = Interruption()
 
 app = typer.Typer(
     help="Synthetic tables from confidential microdata under a privacy budget.",
@@ -150,9 +152,10 @@ def synthesize(
             given[name] = _names(given[name]) or []
     if k is not None:
         given["k"] = _number_or_word(k)
-    from alphasynth.settings import Settings, read_config
+    from alphasynth.settings import Settings, check_types, read_config
 
     kept = read_config(config) if config is not None else {}
+    check_types(kept)
     settings = Settings.of({**kept, **given})
     if "out" not in given:
         settings = settings.at(_free(Path(settings.out)))
@@ -162,7 +165,7 @@ def synthesize(
         from alphasynth.job import run
 
         _use_cache()
-        report = run(settings, tell)
+        report = run(settings, tell, SIGNALS)
     if as_json:
         typer.echo(json.dumps(_report(report), indent=2))
     elif not quiet:
@@ -188,10 +191,8 @@ def _free(path: Path) -> Path:
 def _use_cache() -> None:
     from alphasynth.compilation import use_compilation_cache
 
-    try:
+    with contextlib.suppress(OSError):  # where no folder can be written, programs are compiled anew
         use_compilation_cache()
-    except OSError:
-        warnings.warn("compiled programs are not kept: the cache folder cannot be written", stacklevel=2)
 
 
 def _report(report: Report) -> dict[str, Any]:
@@ -234,23 +235,24 @@ def inspect(
 
 
 def main() -> None:
-    """Entry point: one sentence on standard error for whatever goes wrong, and never a traceback."""
+    """Entry point."""
+    SIGNALS.install()
     sys.exit(run_command(sys.argv[1:]))
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run a command and return its exit code."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    warnings.showwarning = _show_warning
-    warnings.simplefilter("ignore")
-    warnings.filterwarnings("default", module="alphasynth")
+    """Run a command and return its exit code; one sentence on standard error for what goes wrong, never a traceback."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        warnings.simplefilter("ignore")  # what libraries say of their own future
+        warnings.simplefilter("default", SamplerWarning)
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     try:
         code = app(arguments, prog_name="alphasynth", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except typer.Abort:
-        return _fail("interrupted; nothing was written", INTERRUPTED)
-    except KeyboardInterrupt:
-        return _fail("interrupted; nothing was written", INTERRUPTED)
     except typer.TyperException as error:
         return _fail(" ".join(error.format_message().split()), BAD_INPUT)
     except InputError as error:
@@ -260,10 +262,6 @@ def run_command(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001
         # A message from deep inside may quote a confidential value; where it happened does not.
         return _fail(f"{_place(error)}; nothing was written, and this is a fault of alphasynth's", FAILED)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _fail(sentence: str, code: int) -> int:

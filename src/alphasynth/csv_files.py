@@ -45,7 +45,8 @@ class Csv:
         blank, header = _head(path, ENCODINGS[encoding.lower()])
         if not header.strip():
             raise InputError(f"{path.name} must have a header line, found an empty file")
-        fields = {mark: _fields(header, mark) for mark in ((delimiter,) if delimiter else DELIMITERS)}
+        likely = sorted(DELIMITERS, key=lambda mark: mark != "\t") if path.suffix.lower() == ".tsv" else DELIMITERS
+        fields = {mark: _fields(header, mark) for mark in ((delimiter,) if delimiter else likely)}
         mark = max(fields, key=lambda mark: len(fields[mark]))
         if not fields[mark]:
             raise InputError(f"{path.name} must have a header line of column names, found quotes that do not close")

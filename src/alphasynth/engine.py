@@ -184,8 +184,6 @@ def translated(source: Source) -> Iterator[None]:
     """What the engine says, in our words: its own messages quote values."""
     try:
         yield
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
     except duckdb.OutOfMemoryException:
         raise InputError("the distinct rows must fit in memory and the spill folder, found more than that") from None
     except duckdb.Error as error:

@@ -15,6 +15,7 @@ from alphasynth.engine import FileTable
 from alphasynth.errors import InputError
 from alphasynth.grid import Grid
 from alphasynth.guarantee import INSTANCE, PublicGuarantee, of_unit
+from alphasynth.interruption import Interruption
 from alphasynth.laplace import Laplace
 from alphasynth.ledger import NAME as LEDGER
 from alphasynth.ledger import Ledger, Request
@@ -52,7 +53,7 @@ class Report:
     ledger: Path
 
 
-def run(settings: Settings, tell: Callable[[Stage], None]) -> Report:
+def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interruption) -> Report:
     """Make a run folder; raise `InputError` and its kin, with nothing left behind, where that cannot be done."""
     synthesizer = _synthesizer(settings)
     table = _open(settings)
@@ -61,7 +62,7 @@ def run(settings: Settings, tell: Callable[[Stage], None]) -> Report:
     out = Path(settings.out).absolute()
     ledger = Ledger.open(find_ledger(settings.ledger, out))
     staging = plan(ledger, out)
-    with staged(ledger, staging, _request(settings, ledger, staging)):
+    with staged(ledger, staging, _request(settings, ledger, staging), interruption):
         if isinstance(table, FileTable):
             table.spill_to(staging.spill)
         clock = _Clock(settings, synthesizer, tell)

@@ -15,12 +15,15 @@ import secrets
 import shutil
 import socket
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from alphasynth.errors import InputError
+from alphasynth.interruption import Interruption
 from alphasynth.ledger import Entry, Ledger, Request
 
 RELEASE, CONFIDENTIAL, SUMMARY = "release", "confidential", "summary.json"
@@ -65,7 +68,9 @@ def _prefix(ledger: Ledger) -> str:
 
 
 @contextmanager
-def staged(ledger: Ledger, staging: Staging, request: Request) -> Iterator[None]:
+def staged(
+    ledger: Ledger, staging: Staging, request: Request, interruption: Interruption | None = None
+) -> Iterator[None]:
     """Reserve, make the staging folder, and let the run fill it; then publish it, or clear away all traces of it.
 
     The run must leave `summary.json` in the confidential folder, with its realised epsilon under `epsilon_unit`.
@@ -76,21 +81,39 @@ def staged(ledger: Ledger, staging: Staging, request: Request) -> Iterator[None]
         "staging": str(staging.path.absolute()),
         "host": socket.gethostname(),
     }
-    with ledger.transaction() as connection:
+    signals = interruption or Interruption()
+    with signals.cleaning(partial(_abandon, ledger, staging)):
         # The folder is made and locked inside the transaction: no one reconciles in between.
-        reconcile(ledger, connection, staging.out.parent)
-        ledger.reserve(connection, replace(request, detail=detail))
-        lock = _make(staging)
-    try:
-        yield
-        publish(ledger, staging)
-    except BaseException:
-        shutil.rmtree(staging.path, ignore_errors=True)
-        if not _stands(staging.out, staging.run):
-            ledger.append("clear", staging.run, reason="the run ended without a release")
-        raise
-    finally:
-        os.close(lock)
+        with signals.whole(), ledger.transaction() as connection:
+            reconcile(ledger, connection, staging.out.parent)
+            ledger.reserve(connection, replace(request, detail=detail))
+            lock = _make(staging)
+        try:
+            yield
+            with signals.whole():
+                publish(ledger, staging)
+        except BaseException:
+            with signals.whole():
+                _abandon(ledger, staging)
+            raise
+        finally:
+            os.close(lock)
+
+
+def _abandon(ledger: Ledger, staging: Staging) -> None:
+    """Leave nothing of a run that did not come to its end; one whose folder stands has."""
+    _remove(staging.path)
+    if not _stands(staging.out, staging.run):
+        ledger.append("clear", staging.run, reason="the run ended without a release")
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, though an engine's threads may still be writing into it."""
+    for _ in range(100):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.01)
 
 
 def _make(staging: Staging) -> int:
@@ -167,7 +190,7 @@ def reconcile(ledger: Ledger, connection: sqlite3.Connection, *folders: Path) ->
     for folder in folders:
         for path in folder.glob(f"{prefix}*"):
             if path.name.removeprefix(prefix) not in known and not _alive(path):
-                shutil.rmtree(path, ignore_errors=True)
+                _remove(path)
 
 
 def _settle(ledger: Ledger, connection: sqlite3.Connection, entry: Entry) -> None:
@@ -177,7 +200,7 @@ def _settle(ledger: Ledger, connection: sqlite3.Connection, entry: Entry) -> Non
         ledger.note(connection, "release", entry.run, epsilon)
     elif staging.exists():
         if not _alive(staging):
-            shutil.rmtree(staging, ignore_errors=True)
+            _remove(staging)
             ledger.note(connection, "clear", entry.run, reason="the run died before its folder was whole")
     elif entry.detail.get("publishing"):
         # It was whole and is neither here nor there: someone moved it. It counts.

@@ -52,12 +52,7 @@ class Settings:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:
         """Settings from those given; raise `InputError` for what is missing, unknown or of the wrong type."""
-        hints = typing.get_type_hints(cls)
-        for name, value in given.items():
-            if name not in hints:
-                raise InputError(f"settings must be among {', '.join(hints)}, found {name!r}")
-            if not _fits(value, hints[name]):
-                raise InputError(f"{name} must be {_words(hints[name])}, found {found(value)}")
+        check_types(given)
         missing = [option(f.name) for f in fields(cls) if f.default is MISSING and f.name not in given]
         if missing:
             raise InputError(f"a run needs {', '.join(missing)}, found none")
@@ -78,6 +73,16 @@ class Settings:
     def at(self, out: Path) -> Settings:
         """With another run folder."""
         return replace(self, out=str(out))
+
+
+def check_types(given: Mapping[str, Any]) -> None:
+    """Refuse names that are no settings, and values of the wrong type."""
+    hints = typing.get_type_hints(Settings)
+    for name, value in given.items():
+        if name not in hints:
+            raise InputError(f"settings must be among {', '.join(hints)}, found {name!r}")
+        if not _fits(value, hints[name]):
+            raise InputError(f"{name} must be {_words(hints[name])}, found {found(value)}")
 
 
 def option(name: str) -> str:
