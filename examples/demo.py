@@ -1,4 +1,4 @@
-"""The paper's section 3 in one run: six synthesizers on simulated counts, one table, and files to look at.
+"""The paper's section 3 in one run: six synthesizers on simulated counts, a table and files; then the command line.
 
 `make demo` runs it. The table is simulated with a fixed seed, so nothing here is confidential, and nothing is for
 release; the folders are laid out as they would be for a real table.
@@ -7,6 +7,8 @@ release; the folders are laid out as they would be for a real table.
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
 import textwrap
 import time
 from dataclasses import asdict
@@ -16,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 import alphasynth as syn
+from alphasynth.cli import run_command
 from alphasynth.guarantee import round_up
 
 OUT = Path("demo-output")
@@ -82,7 +85,23 @@ def main() -> None:
     print(f"\n{textwrap.fill(words, 100)}")
     print(f"\nSynthetic tables and their public guarantees: {release}/ (not for release: the seed is fixed)")
     print(f"Weights and bounds by record, confidential for a real table: {confidential}/")
-    print(f"Took {time.perf_counter() - begin:.1f} s.")
+    run_command_line(confidential / "table.csv")
+    print(f"\nTook {time.perf_counter() - begin:.1f} s.")
+
+
+def run_command_line(table: Path) -> None:
+    """The same table through the command line: a file in, a run folder out, noted in a ledger."""
+    run = OUT / "run"
+    shutil.rmtree(run, ignore_errors=True)
+    options = "--family negative_binomial --mechanism LW_final --epsilon 11 --m 1 --dataset demo"
+    command = f"alphasynth synthesize {table} --formula 'y ~ 1' {options} --out {run}"
+    print(f"\n$ {command}")
+    code = run_command(shlex.split(command)[1:])
+    if code:
+        raise SystemExit(code)
+    ledger = OUT / "alphasynth-ledger.sqlite"
+    print(f"\n$ alphasynth ledger --ledger {ledger}")
+    run_command(["ledger", "--ledger", str(ledger)])
 
 
 if __name__ == "__main__":

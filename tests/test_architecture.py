@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import alphasynth
+from alphasynth.cli import run_command
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "alphasynth"
@@ -88,3 +92,20 @@ def test_links_in_the_documents_lead_somewhere(path):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
         if not target.startswith("http"):
             assert (path.parent / target).exists(), target
+
+
+def test_commands_in_the_documents_run(tmp_path, monkeypatch, capsys):
+    """Those of README.md and of docs/command-line.md, one after the other in one folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("alphasynth.cli._use_cache", lambda: None)
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"salary": rng.negative_binomial(3, 0.03, 500)}).to_csv("salaries.csv", index=False)
+    people = {"person": np.arange(900) // 4, "age": rng.integers(18, 80, 900), "sex": rng.choice(["f", "m"], 900)}
+    pd.DataFrame({**people, "visits": rng.negative_binomial(2, 0.2, 900)}).to_parquet("visits.parquet")
+    commands = []
+    for path in (ROOT / "README.md", ROOT / "docs" / "command-line.md"):
+        for block in re.findall(r"```console\n(.*?)```", path.read_text(), re.DOTALL):
+            commands += [line for line in block.splitlines() if line.startswith("alphasynth")]
+    assert len(commands) > 6
+    for command in dict.fromkeys(commands):
+        assert run_command(shlex.split(command)[1:]) == 0, (command, capsys.readouterr().err)

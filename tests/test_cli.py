@@ -214,28 +214,8 @@ def test_public_columns_keep_their_names_types_order_and_rows(table):
 
 def test_public_text_is_released_as_it_stands(tmp_path):
     (tmp_path / "t.csv").write_text('code,y,"note, ""odd"""\n007,3,"a, b"\n1.50,4,\n+2,3," x"\nNA,5,é\n')
-    assert (
-        run(
-            "synthesize",
-            "t.csv",
-            "--formula",
-            "y ~ 1",
-            "--family",
-            "poisson",
-            "--mechanism",
-            "SW",
-            "--alpha",
-            "0.5",
-            "--m",
-            1,
-            "--out",
-            "run",
-            "--public",
-            'code,"note, ""odd"""',
-            "--quiet",
-        )
-        == 0
-    )
+    more = ["--formula", "y ~ 1", "--family", "poisson", "--mechanism", "SW", "--alpha", 0.5]
+    assert synthesize("t.csv", *more, "--public", 'code,"note, ""odd"""') == 0
     released = pd.read_csv("run/release/synthetic_01.csv", dtype=str, keep_default_na=False)
     original = pd.read_csv("t.csv", dtype=str, keep_default_na=False)
     assert list(released.columns) == list(original.columns)
@@ -437,25 +417,8 @@ def test_bad_input_gets_one_sentence_and_leaves_nothing(table, tmp_path, capsys,
 
 def test_draws_that_cannot_be_used_are_said_and_nothing_is_left(tmp_path, capsys):
     pd.DataFrame({"y": [0, 1] * 50}).to_csv("t.csv", index=False)
-    assert (
-        run(
-            "synthesize",
-            "t.csv",
-            "--formula",
-            "y ~ 1",
-            "--family",
-            "negative_binomial",
-            "--mechanism",
-            "LW",
-            "--m",
-            1,
-            "--sampler",
-            "laplace",
-            "--out",
-            "run",
-        )
-        == 1
-    )
+    more = ["--formula", "y ~ 1", "--mechanism", "LW", "--sampler", "laplace", "--seed", 1]
+    assert synthesize("t.csv", *more) == 1
     shown = capsys.readouterr()
     assert "must pass their diagnostics" in shown.err
     assert shown.err.count("\n") == 1
@@ -619,3 +582,27 @@ def test_killed_at_random_moments_nothing_is_half_written_and_the_ledger_agrees(
         assert sorted(path.name for path in Path(folder, "release").iterdir()) == ["guarantee.json", "synthetic_01.csv"]
         assert len(pd.read_csv(Path(folder, "release", "synthetic_01.csv"))) == 300
     assert not list(Path().glob(".alphasynth-*"))
+
+
+def test_odd_names_go_in_backticks(tmp_path):
+    frame = visits().rename(columns={"visits": "visits (per year)", "age": "count"})
+    frame.to_csv("t.csv", index=False)
+    assert synthesize("t.csv", "--formula", "`visits (per year)` ~ count", "--public", "count") == 0
+    assert list(pd.read_csv("run/release/synthetic_01.csv").columns) == ["visits (per year)", "count"]
+    records = pq.read_table("run/confidential/records.parquet")
+    assert records.column_names == ["visits (per year)", "count", "count_", "alpha", "lipschitz"]
+
+
+def test_a_full_disk_leaves_nothing_and_says_so(table):
+    """Files may not grow beyond a limit that the ledger keeps and the run folder does not."""
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)); "
+    command = [sys.executable, "-c", limited + "from alphasynth.cli import main; main()"]
+    environment = {**os.environ, "XDG_CACHE_HOME": "/dev/null"}  # no cache can be kept there, which must not matter
+    arguments = ["synthesize", table, *OPTIONS, "--rows", "1000000", "--out", "run"]
+    done = subprocess.run(
+        [*command, *arguments], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 1
+    assert "is the disk full?; nothing was written" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert sorted(path.name for path in Path().iterdir()) == ["alphasynth-ledger.sqlite", "visits.csv"]

@@ -117,7 +117,9 @@ def test_missing_values_are_counted_whatever_stands_for_them(tmp_path, word):
         (b"y,\xe9\n1,2\n", "must be utf-8"),
         (f"y,x\n{SECRET},".encode() + b"a" * 3_000_000 + b"\n", "must be shorter than 2 MB"),
         ('"y,x\n1,2\n', "found quotes that do not close"),
-        ("a,b\n1,2\n3,4\n", "column 'y' .* is not in the table; its columns are 'a', 'b'"),
+        ("a,Y\n1,2\n3,4\n", "column 'y' .* is not in the table; it has 2 columns$"),
+        ("a,yy\n1,2\n3,4\n", "column 'y' .* is not in the table; it has 2 columns; did you mean 'yy'"),
+        (f"{SECRET},Jane\n1,2\n3,4\n", "column 'y' .* is not in the table; it has 2 columns$"),  # no header
         ("y,y\n1,2\n3,4\n", "column 'y' .* is in the table more than once"),
         (b"PK\x03\x04\x00\x00binary\x00\xff\xfe\n\x01\x02", "t.csv|column 'y'"),
     ],
@@ -142,6 +144,12 @@ def test_an_error_far_into_a_file_gives_its_line(tmp_path):
 def test_options_that_make_no_sense(tmp_path, option, value):
     with pytest.raises(InputError, match=f"{option} must be"):
         open_table(write(tmp_path / "t.csv", "y\n1\n2\n"), **{option: value})
+
+
+def test_a_name_with_wildcards_means_itself(tmp_path):
+    write(tmp_path / "t1.csv", "y\n1\n2\n")
+    records, _ = read(write(tmp_path / "t[0-9]*.csv", "y\n7\n8\n"), ["y"])
+    assert records.columns["y"].tolist() == [7, 8]
 
 
 def test_ten_thousand_columns(tmp_path):

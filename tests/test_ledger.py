@@ -104,6 +104,16 @@ def test_unnamed_tables_go_by_a_keyed_fingerprint(tmp_path):
     assert name == f"table-{one.fingerprint([b'ab'])[:12]}"
 
 
+def test_runs_without_a_name_count_for_the_name_that_their_table_gets(ledger):
+    reserve(ledger, "a", 6.0, dataset=None, fingerprint="t")
+    reserve(ledger, "b", 3.0, dataset=None, fingerprint="another table")
+    ledger.set_cap("salaries", 10)
+    with pytest.raises(LedgerError, match="of which 6 is spent"):
+        reserve(ledger, "c", 5.0, fingerprint="t")
+    reserve(ledger, "d", 4.0, fingerprint="t")
+    assert held(ledger).spent == 10
+
+
 @pytest.mark.parametrize("table", ["events", "secret"])
 @pytest.mark.parametrize("statement", ["DELETE FROM {}", "UPDATE {} SET rowid = rowid + 7"])
 def test_it_only_grows(ledger, table, statement):

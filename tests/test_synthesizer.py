@@ -65,7 +65,7 @@ def test_without_a_seed_nothing_repeats_but_the_draws_stay_picked(mixture):
     first, second = one.sample()[0], one.sample()[0]
     assert not first.equals(second)
     # Both come from the one draw that was picked: their means differ by sampling noise only.
-    picked = float(np.exp(one._fitted.picked.theta["beta"][0, 0]))
+    picked = float(np.exp(one.trail_.fits[-1].draws.theta["beta"][one.picked_[0], 0]))
     for table in (first, second):
         assert abs(table["y"].mean() - picked) < 5 * math.sqrt(picked / 1000)
 

@@ -259,6 +259,8 @@ def _run(arguments: list[str]) -> int:
         return _fail(str(error), BAD_INPUT)
     except (DiagnosticsError, CalibrationError) as error:
         return _fail(f"{error}; nothing was written", FAILED)
+    except OSError as error:  # of files, ours or the user's; these words quote no values
+        return _fail(f"{error.strerror or type(error).__name__}; nothing was written", FAILED)
     except Exception as error:  # noqa: BLE001
         # A message from deep inside may quote a confidential value; where it happened does not.
         return _fail(f"{_place(error)}; nothing was written, and this is a fault of alphasynth's", FAILED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import io
 import re
 from collections.abc import Sequence
@@ -58,7 +59,7 @@ class Csv:
         columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.column_names)))
         options = f"auto_detect=false, header=true, quote='\"', escape='\"', skip={self.blank_lines}"
         source = (
-            f"read_csv({quoted(self.path)}, {options}, delim={quoted(self.delimiter)}, "
+            f"read_csv({quoted(glob.escape(str(self.path)))}, {options}, delim={quoted(self.delimiter)}, "
             f"new_line={quoted(repr(self.line_end)[1:-1])}, encoding={quoted(self.encoding)}, columns={{{columns}}})"
         )
         if len(self.column_names) == 1:  # a blank line is a missing value to the engine

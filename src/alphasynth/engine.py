@@ -63,8 +63,11 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 
 def _memory() -> int:
-    """The machine's memory in bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """The memory in bytes that this machine or container may use."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    text = limit.read_text().strip() if limit.is_file() else "max"
+    return min(machine, int(text)) if text.isdigit() else machine
 
 
 def quoted(text: str | Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,18 @@ def column_names(table: Frame) -> list[Any]:
     return list(table.column_names if kind_of(table) == "pyarrow" else table.columns)
 
 
-def require(held: Sequence[Any], names: Sequence[str], role: str) -> None:
-    """Refuse names that are not among a table's column names, or there twice."""
+def require(held: Sequence[Any], names: Sequence[str], role: str, listed: bool = True) -> None:
+    """Refuse names that are not among a table's column names, or there twice.
+
+    The names of a file are not listed: the first line of one without a header is a record.
+    """
     for name in names:
         if held.count(name) != 1:
             problem = "is not in the table" if name not in held else "is in the table more than once"
-            raise InputError(f"column {name!r} ({role}) {problem}; its columns are {shown(held)}")
+            near = get_close_matches(str(name), [str(other) for other in held if other != name], 1)
+            hint = f"its columns are {shown(held)}" if listed else f"it has {len(held):,} columns"
+            hint += f"; did you mean {near[0]!r}?" if near and name not in held else ""
+            raise InputError(f"column {name!r} ({role}) {problem}; {hint}")
 
 
 def shown(names: Sequence[Any], most: int = 12) -> str:

@@ -13,7 +13,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -164,8 +164,9 @@ class Ledger:
         name = request.dataset or f"table-{request.fingerprint[:12]}"
         _check_name(request, entries, caps)
         if name in caps:
-            _check_cap(request, balance(name, request.scope, entries, caps))
-        detail = {**request.detail, "fingerprint": request.fingerprint}
+            named = _under_names(entries, {request.fingerprint: name})
+            _check_cap(request, balance(name, request.scope, named, caps))
+        detail = {**request.detail, "fingerprint": request.fingerprint, "named": request.dataset is not None}
         _append(connection, "reserve", name, request.run, request.scope, request.epsilon, detail)
         return name
 
@@ -199,12 +200,24 @@ class Ledger:
             if event == "publish":
                 entry["detail"]["publishing"] = True
             entry["epsilon"] = epsilon if epsilon is not None else entry.get("epsilon")
-        return [Entry(**entry) for entry in runs.values()]
+        entries = [Entry(**entry) for entry in runs.values()]
+        named = {entry.detail["fingerprint"]: entry.dataset for entry in entries if entry.detail.get("named")}
+        return _under_names(entries, named)
 
     def caps(self, connection: sqlite3.Connection) -> dict[str, Fraction]:
         """The cap of each data set that has one."""
         query = "SELECT dataset, epsilon FROM events WHERE event = 'cap' ORDER BY number"
         return {dataset: Fraction(cap) for dataset, cap in connection.execute(query).fetchall()}
+
+
+def _under_names(entries: Sequence[Entry], names: dict[str, str]) -> list[Entry]:
+    """Runs without a name, under the name that their table has gone by before or since."""
+    return [
+        entry
+        if entry.detail.get("named")
+        else replace(entry, dataset=names.get(entry.detail["fingerprint"], entry.dataset))
+        for entry in entries
+    ]
 
 
 _STATES = {"reserve": "reserved", "release": "released", "clear": "cleared"}

@@ -21,6 +21,8 @@ from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables import is_database
 
 ROWS_AT_A_TIME = 1_000_000
+# What a guarantee says, beside what it was made from.
+STATEMENTS = ("epsilon", "scope", "promise", "neighbours", "releasable")
 
 
 def write_guarantee(path: Path, public: PublicGuarantee) -> None:
@@ -31,17 +33,7 @@ def write_guarantee(path: Path, public: PublicGuarantee) -> None:
         "budget": budget,
         **asdict(public),
         "n_is_public": True,
-        "public_inputs": [
-            "formula",
-            "family",
-            "mechanism",
-            "m",
-            "tables_per_draw",
-            "num_draws",
-            "thresh",
-            "n",
-            "version",
-        ],
+        "public_inputs": [name for name in vars(public) if name not in STATEMENTS],
     }
     _write_json(path, statement)
 

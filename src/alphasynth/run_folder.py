@@ -138,22 +138,29 @@ def _make(staging: Staging) -> int:
 
 def publish(ledger: Ledger, staging: Staging) -> None:
     """Move the finished folder to its place in one step."""
-    shutil.rmtree(staging.spill, ignore_errors=True)
-    for folder, mode in ((staging.confidential, 0o600), (staging.release, 0o644)):
+    _remove(staging.spill)
+    for folder, mode in ((staging.confidential, 0o600), (staging.release, _allowed(0o666))):
         for path in sorted(folder.rglob("*")):
             path.chmod(mode)
             _sync(path)
         _sync(folder)
-    staging.release.chmod(0o755)
+    staging.release.chmod(_allowed(0o777))
     epsilon = _epsilon(staging.path, staging.run)
     ledger.append("publish", staging.run, epsilon)
-    staging.path.chmod(0o755)
+    staging.path.chmod(_allowed(0o777))
     try:
         os.rename(staging.path, staging.out)
     except OSError:
         raise InputError(f"the run folder must not exist yet, found {str(staging.out)!r}") from None
     _sync(staging.out.parent)
     ledger.append("release", staging.run, epsilon)
+
+
+def _allowed(mode: int) -> int:
+    """The mode that the user's umask leaves."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return mode & ~umask
 
 
 def _sync(path: Path) -> None:

@@ -160,16 +160,16 @@ class Synthesizer:
         within = [name for rule in self.mechanism.rules if isinstance(rule, CW) for name in rule.within]
         return list(dict.fromkeys((self.formula.response, *self.formula.covariates, *within)))
 
-    def check_columns(self, held: Sequence[Any]) -> None:
+    def check_columns(self, held: Sequence[Any], listed: bool = False) -> None:
         """Refuse a table that lacks a column in use, or holds it twice."""
-        require(held, self._used, "named in the formula or in `within`")
-        require(held, self.public, "declared public")
+        require(held, self._used, "named in the formula or in `within`", listed)
+        require(held, self.public, "declared public", listed)
 
     def _read(self, table: Frame | Stored) -> tuple[Records, Layout, Grouped | None]:
         """The records on every column in use, the layout of the release, and what a stored table was grouped into."""
         names = self._used
         held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
-        self.check_columns(held)
+        self.check_columns(held, listed=not isinstance(table, Stored))
         if isinstance(table, Stored):
             grouped = table.group(names, self.public)
             layout = Layout.of_grouped(grouped, self.formula.response, held)

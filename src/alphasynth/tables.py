@@ -64,7 +64,7 @@ def open_table(
         source = _source(_existing(Path(address)), delimiter, encoding, verbatim)
         table = _file_table(source, connect(), privacy, in_order, seed)
     if privacy is not None:
-        require(table.column_names, [privacy.column], "the unit of privacy")
+        require(table.column_names, [privacy.column], "the unit of privacy", listed=False)
     if spill is not None and isinstance(table, FileTable):
         table.spill_to(spill)
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -79,4 +80,7 @@ def _write_text(reader: pa.RecordBatchReader, path: Path, delimiter: str) -> Non
     """Text written by DuckDB, which quotes what needs quotes and nothing else."""
     with duckdb.connect(":memory:", config={"temp_directory": ""}) as engine:
         engine.register("synthetic", reader)
-        engine.execute(f"COPY synthetic TO {quoted(path)} (FORMAT csv, HEADER, DELIMITER {quoted(delimiter)})")
+        try:
+            engine.execute(f"COPY synthetic TO {quoted(path)} (FORMAT csv, HEADER, DELIMITER {quoted(delimiter)})")
+        except duckdb.IOException:
+            raise OSError(errno.EIO, f"{path.name} cannot be written; is the disk full?") from None
