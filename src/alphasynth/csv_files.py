@@ -54,29 +54,30 @@ class Csv:
         end = next((end for end in ("\r\n", "\n", "\r") if header.endswith(end)), "\n")
         return cls(path, tuple(fields[mark]), mark, ENCODINGS[encoding.lower()], end, blank, verbatim)
 
-    def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Reading:
-        """What reads the named columns, and their types: whole numbers, numbers or text, whatever holds throughout."""
+    @property
+    def relation(self) -> str:
+        """SQL that reads the file: columns c0, c1, ... of text."""
         columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.column_names)))
         options = f"auto_detect=false, header=true, quote='\"', escape='\"', skip={self.blank_lines}"
         source = (
             f"read_csv({quoted(glob.escape(str(self.path)))}, {options}, delim={quoted(self.delimiter)}, "
             f"new_line={quoted(repr(self.line_end)[1:-1])}, encoding={quoted(self.encoding)}, columns={{{columns}}})"
         )
-        if len(self.column_names) == 1:  # a blank line is a missing value to the engine
-            source = f"(SELECT c0 FROM {source} WHERE c0 IS NOT NULL)"
-        numbers = {name: self.column_names.index(name) for name in names}
-        return Reading(source, self._typed(engine, source, numbers))
+        # A blank line is a missing value to the engine.
+        return f"(SELECT c0 FROM {source} WHERE c0 IS NOT NULL)" if len(self.column_names) == 1 else source
 
-    def _typed(self, engine: duckdb.DuckDBPyConnection, source: str, numbers: dict[str, int]) -> dict[str, Column]:
-        if not numbers:
-            return {}
-        counts = ", ".join(_count_kinds(f"c{i}") for i in numbers.values())
+    def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str], relation: str | None = None) -> Reading:
+        """What reads the named columns, and their types: whole numbers, numbers or text, whatever holds throughout.
+
+        `relation` is what holds the text, if it is no longer the file.
+        """
+        source = self.relation if relation is None else relation
+        columns = [f"c{self.column_names.index(name)}" for name in names]
+        counts = ", ".join(_count_kinds(column) for column in columns)
         (counted,) = engine.execute(f"SELECT {counts} FROM {source}").fetchall()
         tallies = [Tally(*counted[i : i + 4]) for i in range(0, len(counted), 4)]
-        return {
-            name: _column(f"c{i}", tally, self.verbatim)
-            for (name, i), tally in zip(numbers.items(), tallies, strict=True)
-        }
+        typed = [_column(column, tally, self.verbatim) for column, tally in zip(columns, tallies, strict=True)]
+        return Reading(source, dict(zip(names, typed, strict=True)))
 
     def explain(self, error: duckdb.Error) -> str:
         """Why a line cannot be read, without the line."""

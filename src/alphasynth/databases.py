@@ -141,13 +141,13 @@ def _spark(url: str) -> Any:
     _, _, rest = url.partition("://")
     path, _, query = rest.partition("?")
     settings = dict(parse_qsl(query, strict_parsing=True)) if query else {}
-    builder = SparkSession.builder.appName("alphasynth")
+    builder = SparkSession.builder.appName("alphasynth").config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.log.level", "ERROR")
     if path.strip("/"):
         builder = builder.config("spark.sql.warehouse.dir", path)
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
     return ibis.pyspark.connect(session)
 
 

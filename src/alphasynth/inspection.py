@@ -6,12 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import duckdb
+import pyarrow as pa
+
+from alphasynth.csv_files import Csv
 from alphasynth.databases import DatabaseTable
 from alphasynth.databases import translated as database_translated
-from alphasynth.engine import FileTable, translated
+from alphasynth.engine import Column, FileTable, translated
 
-# Columns looked at in one query; a table may have ten thousand.
-COLUMNS_AT_A_TIME = 100
+# Columns looked at together; a table may have ten thousand.
+COLUMNS_AT_A_TIME = 500
+# Bytes of a text file that is held in memory for that.
+LARGEST_TEXT = 200_000_000
 # Counts whose variance is within this factor of their mean are called Poisson.
 POISSON = 1.2
 
@@ -52,26 +58,42 @@ class Moments:
 def inspect_table(table: FileTable | DatabaseTable) -> Profile:
     """Profile every column, in the engine that holds the table."""
     names = table.column_names
+    text = _text(table)
     rows, columns = 0, []
     for first in range(0, len(names), COLUMNS_AT_A_TIME):
         part = [name for name in names[first : first + COLUMNS_AT_A_TIME] if names.count(name) == 1]
-        look = _look_in_file if isinstance(table, FileTable) else _look_in_database
-        rows, types, moments = look(table, part)  # type: ignore[arg-type]
+        if isinstance(table, DatabaseTable):
+            rows, types, moments = _look_in_database(table, part)
+        else:
+            rows, types, moments = _look_in_file(table, part, text)
         columns += [_profile(name, kind, rows, held) for name, kind, held in zip(part, types, moments, strict=True)]
     whole = len(names) <= COLUMNS_AT_A_TIME and len(set(names)) == len(names)
     return Profile(rows, _distinct_rows(table) if whole else None, tuple(columns))
 
 
-def _distinct_rows(table: FileTable | DatabaseTable) -> int:
+def _text(table: FileTable | DatabaseTable) -> pa.Table | None:
+    """The cells of a small text file, which would else be parsed again for each column."""
+    if isinstance(table, DatabaseTable) or not isinstance(table.source, Csv):
+        return None
+    if table.source.path.stat().st_size > LARGEST_TEXT:
+        return None
+    with translated(table.source):
+        return table.engine.sql(f"SELECT * FROM {table.source.relation}").to_arrow_table()
+
+
+def _distinct_rows(table: FileTable | DatabaseTable) -> int | None:
     if isinstance(table, DatabaseTable):
         with database_translated("the table must be readable"):
             return int(table.expression.distinct().count().to_pyarrow().as_py())
     with translated(table.source):
         reading = table.source.read(table.engine, table.column_names)
         columns = ", ".join(column.read for column in reading.columns.values())
-        ((number,),) = table.engine.execute(
-            f"SELECT count(*) FROM (SELECT DISTINCT {columns} FROM {reading.relation})"
-        ).fetchall()
+        try:
+            ((number,),) = table.engine.execute(
+                f"SELECT count(*) FROM (SELECT DISTINCT {columns} FROM {reading.relation})"
+            ).fetchall()
+        except duckdb.OutOfMemoryException:
+            return None
         return int(number)
 
 
@@ -99,31 +121,34 @@ def suggest(held: Moments) -> tuple[str | None, str]:
     return "negative_binomial", "counts that vary more than their mean"
 
 
-def _look_in_file(table: FileTable, names: Sequence[str]) -> tuple[int, list[str], list[Moments]]:
-    import pyarrow as pa
-
-    with translated(table.source):
-        reading = table.source.read(table.engine, names)
+def _look_in_file(
+    table: FileTable, names: Sequence[str], text: pa.Table | None
+) -> tuple[int, list[str], list[Moments]]:
+    """Column by column: a query with many distinct counts at once would hold all their values in memory at once."""
+    engine, source = table.engine, table.source
+    with translated(source):
+        if text is not None and isinstance(source, Csv):
+            engine.register("cells", text.select([f"c{source.column_names.index(name)}" for name in names]))
+            reading = source.read(engine, names, "cells")
+        else:
+            reading = source.read(engine, names)
+        ((rows,),) = engine.execute(f"SELECT count(*) FROM {reading.relation}").fetchall()
         columns = [reading.columns[name] for name in names]
-        numeric = [
-            pa.types.is_integer(c.type) or pa.types.is_floating(c.type) or pa.types.is_decimal(c.type) for c in columns
-        ]
-        parts = ["count(*)"]
-        for column, number in zip(columns, numeric, strict=True):
-            x = f"nullif(CAST({column.read} AS DOUBLE), 'nan'::DOUBLE)" if number else column.read
-            parts += [f"count({x})", f"count(DISTINCT {x})"]
-            parts += (
-                [f"min({x})", f"bool_and({x} = floor({x}))", f"avg({x})", f"coalesce(var_pop({x}), 0)"]
-                if number
-                else []
-            )
-        ((rows, *values),) = table.engine.execute(f"SELECT {', '.join(parts)} FROM {reading.relation}").fetchall()
-    moments = []
-    for number in numeric:
-        size = 6 if number else 2
-        moments.append(Moments(*values[:size]))
-        values = values[size:]
+        moments = [_moments(engine, column, reading.relation) for column in columns]
     return rows, [str(column.type) for column in columns], moments
+
+
+def _moments(engine: duckdb.DuckDBPyConnection, column: Column, relation: str) -> Moments:
+    kind = column.type
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    x = f"nullif(CAST({column.read} AS DOUBLE), 'nan'::DOUBLE)" if numeric else column.read
+    parts = "coalesce(sum(n), 0)::BIGINT, count(*)"
+    if numeric:
+        mean = "sum(n * x) / sum(n)"
+        parts += f", min(x), bool_and(x = floor(x)), {mean}, greatest(sum(n * x * x) / sum(n) - ({mean}) * ({mean}), 0)"
+    groups = f"SELECT {x} AS x, count(*) AS n FROM {relation} GROUP BY x"
+    (found,) = engine.execute(f"SELECT {parts} FROM ({groups}) WHERE x IS NOT NULL").fetchall()
+    return Moments(*found)
 
 
 def _look_in_database(table: DatabaseTable, names: Sequence[str]) -> tuple[int, list[str], list[Moments]]:
