@@ -23,7 +23,17 @@ ORDER = [
     *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "automatic"),
     *("lipschitz", "fit", "weights", "calibrate", "mechanism"),
     *("guarantee", "synthesize", "synthesizer", "compilation"),
-    *("catalogue", "engine", "csv_files", "statistical_files", "files", "databases", "tables", "inspection"),
+    *(
+        "catalogue",
+        "public_columns",
+        "engine",
+        "csv_files",
+        "statistical_files",
+        "files",
+        "databases",
+        "tables",
+        "inspection",
+    ),
     *(
         "interruption",
         "ledger",

@@ -19,7 +19,10 @@ GOOD = {"formula": "y ~ 1", "family": "negative_binomial", "mechanism": "LW", "m
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"formula": "y ~ x"}, r"covariates must be declared public.*'x' not in public=\(\)"),
+        (
+            {"formula": "y ~ x"},
+            "covariates must be declared public.*the guarantee does not cover them; found 'x', not declared so",
+        ),
         ({"formula": "y ~ center(x)"}, "covariates must be declared public.*'x'"),
         ({"formula": "y"}, "formula must read 'response ~ terms'"),
         ({"family": "gamma"}, "family must be .*poisson, negative_binomial, found 'gamma'"),

@@ -31,6 +31,7 @@ from alphasynth.job import SAMPLERS
 from alphasynth.mechanism import NAMES
 
 COMMAND = [sys.executable, "-c", "from alphasynth.cli import main; main()"]
+HUGE = ["--epsilon", "1e308", "--unit", "sex", "--max-rows", "100"]
 OPTIONS = ["--formula", "visits ~ 1", "--family", "negative_binomial", "--mechanism", "LW_final", "--m", "1"]
 
 
@@ -75,6 +76,7 @@ def test_one_command_from_a_file_to_a_run_folder(table, capsys):
     assert run("synthesize", table, *OPTIONS, "--epsilon", 8, "--out", "run") == 0
     shown = capsys.readouterr()
     assert "release: 1 synthetic table and guarantee.json" in shown.out
+    assert "alphasynth-ledger.sqlite: the ledger" in shown.out
     assert shown.err == ""
     assert sorted(path.name for path in Path("run/release").iterdir()) == ["guarantee.json", "synthetic_01.csv"]
     confidential = ["draws.parquet", "records.parquet", "run.toml", "summary.json"]
@@ -189,7 +191,8 @@ def test_config_and_options_together(table):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("colour = 'red'", "found 'colour'"),
+        ("colour = 'red'", "must have the name of an option, found 'colour'"),
+        ("publc = []", "found 'publc'; did you mean 'public'?"),
         ("m = 'many'", "m must be a whole number, found 'many'"),
         ("m = true", "m must be a whole number"),
         ("public = [1]", "public must be a list of names, found a list"),
@@ -347,7 +350,7 @@ def test_the_ledger_shows_what_was_spent(table, capsys):
     assert run("ledger", "--json") == 0
     listed = json.loads(capsys.readouterr().out)
     assert listed["datasets"] == [
-        {"dataset": "visits", "scope": "instance", "released": 1.5, "reserved": 0.0, "cap": 10.0}
+        {"dataset": "visits", "scope": "instance", "released": 1.5, "reserved": 0.0, "cap": 10.0, "left": 8.5}
     ]
     name = listed["runs"][0]["run"]
     assert run("ledger", "clear", "nobody") == 2
@@ -380,11 +383,29 @@ def test_a_ledger_here_counts_for_runs_elsewhere(table, capsys, tmp_path):
         (["synthesize", "nowhere.csv", *OPTIONS, "--out", "run"], "found none at 'nowhere.csv'"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "no/where"], "folder that exists"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "visits.csv"], "must not exist yet"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--m", "0"], "m must be a whole number"),
+        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--m", "0"], "--m must be a whole number"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--m", "two"], "--m"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--epsilon", "-1"], "epsilon must be positive"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--family", "gamma"], "poisson, negative_binomial"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--mechanism", "XW"], "Unweighted, LW, CW, SW"),
+        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--mechanism", "lwfinal"], "did you mean LW_final?"),
+        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--draws", "5"], "--draws must be a whole number"),
+        (
+            [
+                "synthesize",
+                "visits.csv",
+                *OPTIONS,
+                "--out",
+                "run",
+                "--epsilon",
+                "1e308",
+                "--unit",
+                "sex",
+                "--max-rows",
+                "100",
+            ],
+            "must be finite",
+        ),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--mechanism", "CW"], "needs a radius"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--format", "xlsx"], "--format must be one of csv"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--sampler", "magic"], "--sampler must be one of"),
@@ -505,7 +526,8 @@ def test_a_process_of_its_own_prints_nothing_to_a_pipe_but_the_report(table):
     )
     out, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, "")
-    assert out.count("\n") == 3
+    assert out.startswith(f"{Path.cwd()}/run/release: 1 synthetic table")
+    assert "No --epsilon was given" in out
     assert stat.S_IMODE((Path("cache") / "alphasynth").stat().st_mode) == 0o700
 
 
@@ -606,3 +628,156 @@ def test_a_full_disk_leaves_nothing_and_says_so(table):
     assert "is the disk full?; nothing was written" in done.stderr
     assert done.stderr.count("\n") == 1
     assert sorted(path.name for path in Path().iterdir()) == ["alphasynth-ledger.sqlite", "visits.csv"]
+
+
+def test_a_seeded_run_says_so_first(table, capsys):
+    assert run("synthesize", table, *OPTIONS, "--seed", 1, "--out", "run") == 0
+    assert capsys.readouterr().out.startswith("NOT FOR RELEASE")
+
+
+def test_the_policys_epsilon_is_stated_as_it_was_written(table, capsys):
+    for epsilon in ("0.1", "0.001", "3.333333333"):
+        out = f"run{epsilon}"
+        more = ["--mechanism", "SW", "--epsilon", epsilon]
+        assert run("synthesize", table, *OPTIONS, *more, "--out", out) == 0
+        assert f"a policy budget of epsilon {epsilon} for" in capsys.readouterr().out.replace("\n", " ")
+        assert f"epsilon {epsilon} for" in read(f"{out}/release/guarantee.json")["statement"]
+
+
+def test_tables_of_one_draw_are_told_apart(table):
+    assert synthesize(table, "--m", 2, "--tables-per-draw", 2) == 0
+    draws = {entry["file"]: entry["draw"] for entry in read("run/release/guarantee.json")["tables"]}
+    assert draws == {"synthetic_01.csv": 1, "synthetic_02.csv": 1, "synthetic_03.csv": 2, "synthetic_04.csv": 2}
+
+
+def test_lw_says_what_audits_found(table):
+    assert synthesize(table) == 0
+    assert "exact audits of LW and LW_final found" in read("run/release/guarantee.json")["promise"]
+    assert synthesize(table, "--mechanism", "SW", out="other") == 0
+    assert "audits" not in read("other/release/guarantee.json")["promise"]
+
+
+def test_a_run_repeated_from_elsewhere_keeps_its_ledger(table, tmp_path, monkeypatch, capsys):
+    for name in ("here", "there", "runs"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert run("ledger", "set", "visits", "--cap", 5) == 0
+    assert synthesize(tmp_path / table, "--epsilon", 4, "--dataset", "visits", out="../runs/one") == 0
+    monkeypatch.chdir(tmp_path / "there")
+    assert run("synthesize", "--config", "../runs/one/confidential/run.toml") == 2
+    assert "cap of 5, of which 4 is spent" in capsys.readouterr().err
+
+
+def test_a_run_under_way_cannot_be_cleared(table, capsys):
+    process = start("synthesize", table, *OPTIONS, "--epsilon", 2, "--out", "run", "--quiet")
+    while process.poll() is None and not list(Path().glob(".alphasynth-*")):
+        time.sleep(0.01)
+    run("ledger", "--json")
+    name = json.loads(capsys.readouterr().out)["runs"][0]["run"]
+    assert run("ledger", "clear", name) == 2
+    assert "is under way" in capsys.readouterr().err
+    assert process.wait(timeout=120) == 0
+
+
+def test_many_signals_at_once_end_in_one_clean_exit(table):
+    process = start("synthesize", table, *OPTIONS, "--out", "run", stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(Path().glob(".alphasynth-*")):
+        time.sleep(0.01)
+    time.sleep(0.3)
+    for _ in range(8):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.002)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == "alphasynth: interrupted; nothing was written\n"
+    assert not list(Path().glob(".alphasynth-*"))
+
+
+@pytest.mark.parametrize("listener", ["/dev/full", "closed"])
+def test_a_run_that_no_one_listens_to_is_whole_all_the_same(table, listener):
+    if listener == "closed":
+        ours, theirs = os.pipe()
+        os.close(ours)
+    else:
+        theirs = os.open(listener, os.O_WRONLY)
+    process = start("synthesize", table, *OPTIONS, "--out", "run", stdout=theirs, stderr=subprocess.PIPE, text=True)
+    os.close(theirs)
+    _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, "")
+    assert Path("run/release/guarantee.json").exists()
+
+
+def test_a_file_changed_during_a_run_is_refused(table, capsys, monkeypatch):
+    fit = syn.Synthesizer.fit
+
+    def changing(self, *args):
+        fitted = fit(self, *args)
+        visits(301).to_csv(table, index=False)
+        return fitted
+
+    monkeypatch.setattr("alphasynth.job.Synthesizer.fit", changing)
+    assert synthesize(table) == 2
+    assert "must not change while it is read" in capsys.readouterr().err
+    assert not Path("run").exists()
+
+
+def test_sorted_rows(table, capsys):
+    visits().sort_values("visits").to_csv(table, index=False)
+    assert synthesize(table, "--public", "age") == 2
+    assert "--sort-rows" in capsys.readouterr().err
+    assert synthesize(table, "--public", "age", "--sort-rows") == 0
+    assert pd.read_csv("run/release/synthetic_01.csv")["age"].is_monotonic_increasing
+
+
+def test_names_that_differ_in_case_alone_stay_as_they_are(tmp_path):
+    table = pa.table({"y": visits()["visits"].to_numpy(), "Y": ['a "b"', None, "c,d"] * 100})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert synthesize("t.parquet", "--formula", "y ~ 1", "--public", "Y", "--format", "csv") == 0
+    released = pd.read_csv("run/release/synthetic_01.csv", keep_default_na=False)
+    assert list(released.columns) == ["y", "Y"]
+    assert released["Y"].tolist() == ['a "b"', "", "c,d"] * 100
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("stata", "Visits.GP"), ("spss", "größe"), ("xport", "a b"), ("stata", "2017")]
+)
+def test_a_name_that_a_format_cannot_hold_is_refused_before_anything_is_done(tmp_path, capsys, kind, name):
+    visits().rename(columns={"age": name}).to_csv("t.csv", index=False)
+    assert synthesize("t.csv", "--public", f'"{name}"', "--format", kind) == 2
+    assert f"column '{name}' must have a name that a" in capsys.readouterr().err
+    assert not Path("alphasynth-ledger.sqlite").exists()
+
+
+@pytest.mark.parametrize("kind", ["stata", "spss", "xport"])
+def test_whole_numbers_beyond_2_to_the_53_are_not_rounded(tmp_path, capsys, kind):
+    pq.write_table(pa.table({"y": visits()["visits"].to_numpy(), "id": np.arange(300) + 2**53 + 1}), "t.parquet")
+    assert synthesize("t.parquet", "--formula", "y ~ 1", "--public", "id", "--format", kind) == 2
+    assert "must hold whole numbers of up to 2^53" in capsys.readouterr().err
+    assert not Path("run").exists()
+
+
+@pytest.mark.parametrize("suffix", [".sav", ".dta", ".xpt"])
+def test_labels_and_formats_of_released_columns_are_kept(tmp_path, suffix):
+    frame = visits()[["visits", "age"]].astype("int32").assign(sex=np.tile([1, 2], 150).astype("int32"))
+    frame["secret"] = 1
+    writer = {".sav": pyreadstat.write_sav, ".dta": pyreadstat.write_dta, ".xpt": pyreadstat.write_xport}[suffix]
+    labels = {"visits": "Visits to a doctor", "sex": "Sex", "secret": "canary label"}
+    more = (
+        {}
+        if suffix == ".xpt"
+        else {"variable_value_labels": {"sex": {1: "male", 2: "female"}, "secret": {1: "canary"}}}
+    )
+    writer(frame, str(tmp_path / f"t{suffix}"), column_labels=labels, **more)
+    assert synthesize(tmp_path / f"t{suffix}", "--public", "age,sex") == 0
+    reader = {".sav": pyreadstat.read_sav, ".dta": pyreadstat.read_dta, ".xpt": pyreadstat.read_xport}[suffix]
+    path = tmp_path / f"run/release/synthetic_01{suffix}"
+    released, meta = reader(str(path))
+    assert list(released.columns) == ["visits", "age", "sex"]
+    assert meta.column_names_to_labels["visits"] == "Visits to a doctor"
+    if suffix != ".xpt":
+        assert meta.variable_value_labels == {"sex": {1: "male", 2: "female"}}
+    if suffix == ".dta":
+        assert released.dtypes.astype(str).tolist() == ["int64", "int64", "int64"]  # whole, as in the input
+    if suffix == ".xpt":
+        assert b"LIBRARY HEADER" in path.read_bytes()[:80]  # version 5, which every SAS and R reads
+    assert b"canary" not in path.read_bytes()

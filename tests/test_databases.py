@@ -15,7 +15,7 @@ import pytest
 
 import alphasynth as syn
 from alphasynth.cli import run_command
-from alphasynth.databases import without_password
+from alphasynth.databases import host_of, without_password
 from alphasynth.errors import InputError
 from alphasynth.inspection import inspect_table
 from alphasynth.records import Records
@@ -195,7 +195,34 @@ def test_errors_hide_the_password(postgres_url):
     with pytest.raises(InputError, match="must be reachable, found OperationalError") as refused:
         open_table(closed)
     assert "hunter" not in str(missing.value) + str(refused.value)
-    assert "hunter" not in without_password(closed)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgres://me:hunter2@host:5432/db",
+        "postgres://me:hunt/er2@host/db",
+        "postgres://me:hunter2@host/db?password=hunter2",
+        "postgres://host?user=me&password=hunter2",
+        "mssql://me@host/db?pwd=hunter2",
+        "pyspark://?spark.hadoop.fs.s3a.secret.key=hunter2&spark.master=local[2]",
+        "pyspark:///warehouse?spark.ssl.keyPassword=hunter2",
+    ],
+)
+def test_no_part_of_a_password_is_shown_or_kept(url, capsys):
+    for text in (without_password(url), host_of(url)):
+        assert "hunt" not in text
+        assert "er2" not in text
+    for address in (url, f"{url}::", f"{url}::t"):  # the first is what one types when one forgets the table
+        assert run_command(["inspect", address.replace("postgres", "nosuch").replace("pyspark", "nosuch")]) == 2
+        shown = capsys.readouterr().err
+        assert "hunt" not in shown
+        assert "er2" not in shown
+
+
+def test_a_password_with_colons_is_not_taken_for_a_table(capsys):
+    assert run_command(["inspect", "nosuch://me:a::hunter2@host/db"]) == 2
+    assert "hunter2" not in capsys.readouterr().err
 
 
 def test_a_run_leaves_no_password_behind(postgres_url, tmp_path):

@@ -44,7 +44,7 @@ def test_dropped_draws_are_spoken_of_and_the_policys_number_is_not_rounded_down(
     cut = dataclasses.replace(GUARANTEE, thresh=0.9, policy_epsilon=5.1234549)
     for text in (str(cut), str(cut.public())):
         assert "those above the 0.9 quantile of their bounds dropped" in text
-    assert "epsilon 5.124 " in str(cut.public())
+    assert "epsilon 5.1234549 " in str(cut.public())  # the policy's number, as it was written down
 
 
 def test_the_public_part_holds_the_policys_number_and_not_the_realised_one():

@@ -104,9 +104,31 @@ def test_unnamed_tables_go_by_a_keyed_fingerprint(tmp_path):
     assert name == f"table-{one.fingerprint([b'ab'])[:12]}"
 
 
-def test_runs_without_a_name_count_for_the_name_that_their_table_gets(ledger):
-    reserve(ledger, "a", 6.0, dataset=None, fingerprint="t")
-    reserve(ledger, "b", 3.0, dataset=None, fingerprint="another table")
+def test_capitals_and_spaces_make_no_other_data_set(ledger):
+    ledger.set_cap("Salaries", 3)
+    reserve(ledger, "a", 2.0, dataset="salaries ")
+    with pytest.raises(LedgerError, match="of which 2 is spent"):
+        reserve(ledger, "b", 2.0, dataset="SALARIES", fingerprint="another table")
+
+
+def test_a_run_that_came_to_nothing_binds_no_table_to_a_name(ledger):
+    ledger.set_cap("wrong", 3)
+    reserve(ledger, "a", 2.0, dataset="wrong", fingerprint="t")
+    ledger.append("clear", "a")
+    reserve(ledger, "b", 2.0, dataset="right", fingerprint="t")
+
+
+@pytest.mark.parametrize("epsilon", [float("inf"), float("nan")])
+def test_only_finite_numbers_get_in(ledger, epsilon):
+    with pytest.raises(InputError, match="finite epsilons"):
+        reserve(ledger, "a", epsilon)
+    assert held(ledger).spent == 0
+
+
+@pytest.mark.parametrize("name", [None, "foo"])
+def test_runs_of_the_same_table_count_whatever_they_were_called(ledger, name):
+    reserve(ledger, "a", 6.0, dataset=name, fingerprint="t")
+    reserve(ledger, "b", 3.0, dataset=name, fingerprint="another table")
     ledger.set_cap("salaries", 10)
     with pytest.raises(LedgerError, match="of which 6 is spent"):
         reserve(ledger, "c", 5.0, fingerprint="t")
@@ -131,7 +153,9 @@ def test_it_is_closed_to_others(ledger):
 def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("not a ledger " * 100)
-    with pytest.raises(InputError, match=r"notes.txt must be a ledger, found another kind of file"):
+    with pytest.raises(
+        InputError, match="notes.txt must be a whole ledger, found another kind of file or a damaged one"
+    ):
         Ledger.open(text)
     assert text.read_text() == "not a ledger " * 100
     database = tmp_path / "other.sqlite"

@@ -170,6 +170,31 @@ def test_a_folder_moved_before_its_release_was_written_still_counts(tmp_path, mo
     assert states(ledger) == ["released"]
 
 
+def test_a_run_whose_reservation_was_cleared_is_not_published(ledger, tmp_path):
+    staging = plan(ledger, tmp_path / "run")
+    request = Request(staging.run, "d", "f", "instance", 1.0, {})
+    with pytest.raises(InputError, match="reservation was cleared"), staged(ledger, staging, request):  # noqa: PT012
+        fill(staging)
+        ledger.append("clear", staging.run)
+    assert not staging.out.exists()
+    assert states(ledger) == ["cleared"]
+
+
+def test_a_ledger_that_cannot_be_written_after_the_folder_stands_does_not_undo_it(ledger, tmp_path, monkeypatch):
+    append = Ledger.append
+
+    def fails(self, event, *args, **kwargs):
+        if event == "release":
+            raise InputError("the ledger cannot be written")
+        append(self, event, *args, **kwargs)
+
+    monkeypatch.setattr(Ledger, "append", fails)
+    make(ledger, tmp_path / "run")
+    monkeypatch.undo()
+    assert (tmp_path / "run").exists()
+    assert states(ledger) == ["released"]
+
+
 def test_a_reservation_of_another_machine_is_left_alone(ledger, tmp_path, monkeypatch):
     monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
     child = os.fork()

@@ -7,9 +7,10 @@ import csv
 import json
 import os
 import sys
+import textwrap
 import traceback
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ from alphasynth.ledger_cli import Json, LedgerOption, ledger_app, print_table
 
 if TYPE_CHECKING:
     from alphasynth.job import Report
+    from alphasynth.settings import Settings
 
 BAD_INPUT, FAILED = 2, 1
 SIGNALS = Interruption()
@@ -32,6 +34,7 @@ app = typer.Typer(
     epilog="Example: alphasynth synthesize salaries.csv --formula 'salary ~ 1' --family negative_binomial "
     "--mechanism LW_final --epsilon 8 --m 1 --out run",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger_app, name="ledger")
@@ -128,11 +131,16 @@ def synthesize(
     format: Annotated[  # noqa: A002
         str | None,
         typer.Option(
-            autocompletion=lambda: list(FORMATS), help="Of the synthetic files (the input's; SAS becomes xport)."
+            autocompletion=lambda: list(FORMATS),
+            help=f"Of the synthetic files: {', '.join(FORMATS)}. The input's, unless told; SAS becomes xport.",
         ),
     ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    sort_rows: Annotated[
+        bool | None,
+        typer.Option("--sort-rows", help="Release a file's rows sorted by their public columns, not in its order."),
+    ] = None,
     by_row: Annotated[
         bool | None, typer.Option("--by-row", help="Also write weights and bounds by row number, for a file.")
     ] = None,
@@ -161,15 +169,19 @@ def synthesize(
         settings = settings.at(_free(Path(settings.out)))
     from alphasynth.progress import shown_on
 
-    with shown_on(sys.stderr, quiet) as tell:
+    with shown_on(sys.stderr, quiet, SIGNALS) as tell:
         from alphasynth.job import run
 
         _use_cache()
         report = run(settings, tell, SIGNALS)
-    if as_json:
-        typer.echo(json.dumps(_report(report), indent=2))
-    elif not quiet:
-        _print_report(report)
+    try:
+        if as_json:
+            typer.echo(json.dumps(_report(report), indent=2))
+        elif not quiet:
+            _print_report(report, settings)
+        sys.stdout.flush()
+    except OSError:  # no one listens, but the run stands
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _number_or_word(text: str) -> float | str:
@@ -201,15 +213,24 @@ def _report(report: Report) -> dict[str, Any]:
         "release": [str(report.out / "release" / name) for name in report.files],
         "confidential": str(report.out / "confidential"),
         "ledger": str(report.ledger),
-        "guarantee": asdict(report.guarantee),
+        "guarantee": report.statement,
     }
 
 
-def _print_report(report: Report) -> None:
-    tables = len(report.files) - 1
-    typer.echo(f"{report.out}/release: {tables} synthetic {'table' if tables == 1 else 'tables'} and guarantee.json")
+def _print_report(report: Report, settings: Settings) -> None:
+    """Public facts only."""
+    if settings.seed is not None:
+        typer.echo("NOT FOR RELEASE: the seed was fixed, so who guesses it can repeat the run.")
+    typer.echo(f"{report.out}/release: {_count(len(report.files) - 1, 'synthetic table')} and guarantee.json")
     typer.echo(f"{report.out}/confidential: realised epsilon, weights, draws; not for release")
-    typer.echo(str(report.guarantee))
+    typer.echo(f"{report.ledger}: the ledger, which has this run")
+    if settings.epsilon is None:
+        typer.echo("No --epsilon was given: look at the realised one in confidential/summary.json before you publish.")
+    typer.echo("\n" + textwrap.fill(str(report.guarantee), 100))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 @app.command(epilog="Example: alphasynth inspect visits.csv")
@@ -228,7 +249,7 @@ def inspect(
         typer.echo(json.dumps(asdict(profile), indent=2))
         return
     distinct = "" if profile.distinct_rows is None else f", {profile.distinct_rows:,} of them distinct"
-    typer.echo(f"{profile.rows:,} rows{distinct}; {len(profile.columns):,} columns")
+    typer.echo(f"{_count(profile.rows, 'row')}{distinct}; {_count(len(profile.columns), 'column')} (confidential)")
     heads = ("column", "type", "missing", "distinct", "family", "")
     lines = [(c.name, c.type, f"{c.missing:,}", f"{c.distinct:,}", c.family or "none", c.why) for c in profile.columns]
     print_table([heads, *lines], right=(2, 3))
@@ -254,9 +275,10 @@ def _run(arguments: list[str]) -> int:
         code = app(arguments, prog_name="alphasynth", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:
-        return _fail(" ".join(error.format_message().split()), BAD_INPUT)
+        sentence = " ".join(error.format_message().split())
+        return _fail(sentence, BAD_INPUT) if sentence else BAD_INPUT  # a command alone has shown its help
     except InputError as error:
-        return _fail(str(error), BAD_INPUT)
+        return _fail(_spoken(str(error)), BAD_INPUT)
     except (DiagnosticsError, CalibrationError) as error:
         return _fail(f"{error}; nothing was written", FAILED)
     except OSError as error:  # of files, ours or the user's; these words quote no values
@@ -264,6 +286,16 @@ def _run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001
         # A message from deep inside may quote a confidential value; where it happened does not.
         return _fail(f"{_place(error)}; nothing was written, and this is a fault of alphasynth's", FAILED)
+
+
+def _spoken(sentence: str) -> str:
+    """A sentence of the library's that begins with a setting's name, with the option's name in its place."""
+    from alphasynth.settings import Settings, option
+
+    name, _, rest = sentence.partition(" must")
+    name = {"num_draws": "draws"}.get(name, name)
+    known = {field.name for field in fields(Settings)} - {"table"}
+    return f"{option(name)} must{rest}" if name in known and rest else sentence
 
 
 def _fail(sentence: str, code: int) -> int:

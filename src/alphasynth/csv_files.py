@@ -14,14 +14,15 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from alphasynth.engine import Column, Reading, quoted
+from alphasynth.engine import MISSING, Column, Reading, quoted
 from alphasynth.errors import InputError, found
 
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1", "iso-8859-1": "latin-1", "utf-16": "utf-16"}
 LONGEST_HEADER = 16_000_000  # bytes; 10,000 columns with long names take one
-# Words that stand for a missing value in a column that is otherwise of numbers.
-MISSING = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", ".")
+# A number as people write it; DuckDB would also read 1_000.
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+CODE = r"[+-]?0[0-9]+.*"  # 007 is a code, not a 7
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Csv:
     line_end: str
     blank_lines: int  # before the header
     verbatim: bool
+    names_are_public = False  # the first line of a file without a header is a record
 
     @classmethod
     def open(cls, path: Path, delimiter: str | None = None, encoding: str = "utf-8", verbatim: bool = True) -> Csv:
@@ -59,11 +61,12 @@ class Csv:
         """SQL that reads the file: columns c0, c1, ... of text."""
         columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.column_names)))
         options = f"auto_detect=false, header=true, quote='\"', escape='\"', skip={self.blank_lines}"
+        options += ", allow_quoted_nulls=false, hive_partitioning=false"  # a folder called y=5 is no column
         source = (
             f"read_csv({quoted(glob.escape(str(self.path)))}, {options}, delim={quoted(self.delimiter)}, "
             f"new_line={quoted(repr(self.line_end)[1:-1])}, encoding={quoted(self.encoding)}, columns={{{columns}}})"
         )
-        # A blank line is a missing value to the engine.
+        # A blank line is a missing value to the engine, an empty field in quotes an empty text.
         return f"(SELECT c0 FROM {source} WHERE c0 IS NOT NULL)" if len(self.column_names) == 1 else source
 
     def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str], relation: str | None = None) -> Reading:
@@ -136,30 +139,27 @@ class Tally(NamedTuple):
 
 
 def _count_kinds(column: str) -> str:
-    """SQL of a tally. Whole numbers are those that read back as they stand: 007 is a code, not a 7."""
+    """SQL of a tally: which of a column's values are whole numbers, however written, which numbers, which missing."""
     text = f"trim({column})"
-    words = ", ".join(quoted(word) for word in MISSING)
-    whole = f"TRY_CAST(TRY_CAST({text} AS BIGINT) AS VARCHAR) = {text}"
-    number = f"TRY_CAST({text} AS DOUBLE) IS NOT NULL AND NOT regexp_matches({text}, '^[+-]?0[0-9]')"
-    missing = f"{text} IN ({words})"
-    kinds = (whole, f"{number} AND NOT {missing}", missing)
-    return ", ".join([f"count({column})", *(f"count(*) FILTER (WHERE {kind})" for kind in kinds)])
+    number = f"(regexp_full_match({text}, {quoted(NUMBER)}) AND NOT regexp_full_match({text}, {quoted(CODE)}))"
+    real = f"TRY_CAST({text} AS DOUBLE)"
+    whole = f"{number} AND TRY_CAST({text} AS BIGINT) IS NOT NULL AND {real} = floor({real})"
+    kinds = (f"{text} <> ''", whole, number, f"{text} IN ({_words()})")
+    return ", ".join(f"count(*) FILTER (WHERE {kind})" for kind in kinds)
+
+
+def _words() -> str:
+    return ", ".join(quoted(word) for word in MISSING)
 
 
 def _column(column: str, tally: Tally, verbatim: bool) -> Column:
     """SQL that reads a column in the type that all its values have."""
     numeric = tally.values - tally.missing
-    kinds: list[tuple[int, str, pa.DataType]] = [
-        (tally.whole, "BIGINT", pa.int64()),
-        (tally.number, "DOUBLE", pa.float64()),
-    ]
+    kinds = ((tally.whole, "BIGINT", pa.int64()), (tally.number, "DOUBLE", pa.float64()))
     for number, name, kind in kinds:
         if number == numeric > 0:
             read = f"TRY_CAST(trim({column}) AS {name})"
-            read = (
-                f"CASE WHEN trim({column}) IN ({', '.join(quoted(word) for word in MISSING)}) THEN NULL ELSE {read} END"
-                if tally.missing
-                else read
-            )
+            if tally.missing:
+                read = f"CASE WHEN trim({column}) IN ({_words()}) THEN NULL ELSE {read} END"
             return Column(read, column if verbatim else read, kind, pa.string() if verbatim else kind)
-    return Column(column, column, pa.string(), pa.string())
+    return Column(f"nullif({column}, '')", column, pa.string(), pa.string())

@@ -10,30 +10,41 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from alphasynth.engine import as_type
 from alphasynth.errors import InputError
 from alphasynth.grouping import Grouped, Unit
+from alphasynth.public_columns import as_type, sorted_by_public
 
 # What pip installs for each kind of database, and the module that tells whether it is there.
 EXTRAS = {"postgres": ("postgres", "psycopg"), "pyspark": ("spark", "pyspark")}
 
 
-def without_password(url: str) -> str:
-    """The address as it may be written down and shown.
+# Settings in an address that are secrets go by such names.
+SECRET = re.compile(r"pass|pwd|secret|token|key|credential|auth", re.IGNORECASE)
 
-    >>> without_password("postgres://me:secret@host:5432/db")
-    'postgres://me@host:5432/db'
+
+def without_password(url: str) -> str:
+    """The address as it may be written down: no password, no setting that might be a secret.
+
+    >>> without_password("postgres://me:secret@host:5432/db?password=secret&sslmode=require")
+    'postgres://me@host:5432/db?sslmode=require'
     """
     scheme, _, rest = url.partition("://")
-    head, slash, path = rest.partition("/")
-    if "@" in head:
-        head = head.rpartition("@")[0].partition(":")[0] + "@" + head.rpartition("@")[2]
-    path = re.sub(r"(?i)(pass\w*|token|secret\w*)=[^&]*", r"\1=", path)
-    return f"{scheme}://{head}{slash}{path}"
+    place, _, query = rest.partition("?")
+    user, at, host = place.rpartition("@")  # a password may hold slashes and colons
+    kept = [part for part in query.split("&") if part and not SECRET.search(part.partition("=")[0])]
+    return f"{scheme}://{user.partition(':')[0]}{at}{host}" + ("?" + "&".join(kept) if kept else "")
+
+
+def host_of(url: str) -> str:
+    """The kind of database and where it is: all of an address that a message may show.
+
+    >>> host_of("postgres://me:secret@host:5432/db?password=secret")
+    'postgres://host:5432/db'
+    """
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +62,7 @@ class DatabaseTable:
         """Connect and look the table up; raise `InputError`, never with a password in it."""
         scheme = url.partition("://")[0].replace("postgresql", "postgres")
         _require_driver(scheme)
-        with translated(f"the database at {without_password(url)} must be reachable"):
+        with translated(f"the database at {host_of(url)} must be reachable"):
             connection = _spark(url) if scheme == "pyspark" else _connect(url)
         if scheme == "pyspark" and "`" in table:  # a path in place of a name: parquet.`/data/visits`
             with translated(f"table {table!r} must be readable"):
@@ -65,6 +76,11 @@ class DatabaseTable:
         """Names of all columns, in the table's order."""
         return tuple(self.expression.columns)
 
+    @property
+    def names_are_public(self) -> bool:
+        """They are the database's schema."""
+        return True
+
     def group(self, names: Sequence[str], public: Sequence[str]) -> Grouped:
         """Group the columns that the model reads and those to be released, in the database; raise `InputError`."""
         used = list(dict.fromkeys((*names, *public)))
@@ -74,16 +90,15 @@ class DatabaseTable:
             lines = rows.group_by(keys).aggregate(size=rows.count()).to_pyarrow()
             schema = self.expression.schema().to_pyarrow()
         columns = dict(zip(used, (lines.column(key) for key in keys), strict=True))
-        released = pa.table({name: as_type(columns[name], schema.field(name).type) for name in public})
-        counts = lines.column("size").cast(pa.int64()).to_numpy()
-        return Grouped(
+        grouped = Grouped(
             columns=pa.table({name: columns[name] for name in names}),
-            public=released,
-            counts=counts,
-            index=_sorted(released, counts) if public else None,
+            public=pa.table({name: as_type(columns[name], schema.field(name).type) for name in public}),
+            counts=lines.column("size").cast(pa.int64()).to_numpy(),
+            index=None,
             response_type=schema.field(names[0]).type,
             unit=self.unit,
         )
+        return sorted_by_public(grouped) if public else grouped
 
     def _rows(self, used: Sequence[str], keys: Sequence[str]) -> Any:
         """The rows that take part, their columns named k0, k1, ..."""
@@ -94,6 +109,10 @@ class DatabaseTable:
         if self.unit is None:
             return table.select(**chosen)
         unit = table[self.unit.column]
+        if unit.type().is_floating():
+            unit = unit.isnan().ifelse(None, unit)
+        elif unit.type().is_string():
+            unit = unit.strip().nullif("")
         missing = table.aggregate(missing=unit.isnull().sum()).to_pyarrow().column(0)[0].as_py()
         if missing:
             raise InputError(
@@ -102,16 +121,6 @@ class DatabaseTable:
         rows = table.select(**chosen, unit=unit)
         place = ibis.row_number().over(group_by=rows.unit, order_by=ibis.random())
         return rows.mutate(place=place).filter(lambda rows: rows.place < self.unit.max_rows)  # counted from 0
-
-
-def _sorted(public: pa.Table, counts: np.ndarray) -> np.ndarray:
-    """Lines in the order of their public columns, each as often as it has rows."""
-    numbered = public.rename_columns([f"k{i}" for i in range(public.num_columns)])
-    try:
-        order = pc.sort_indices(numbered, sort_keys=[(name, "ascending") for name in numbered.column_names])
-    except pa.ArrowException:
-        raise InputError("public columns must be numbers, text, dates or times, found others") from None
-    return np.repeat(order.to_numpy().astype(np.int32), counts[order.to_numpy()])
 
 
 def _require_driver(scheme: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,15 +15,23 @@ import pyarrow as pa
 
 from alphasynth.errors import InputError
 from alphasynth.grouping import Grouped, Unit
+from alphasynth.public_columns import as_type, refuse_sorted, sorted_by_public
+
+# Words that stand for a missing value, in a column of numbers and in one that tells units of privacy apart.
+MISSING = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", ".")
 
 
 class Column(NamedTuple):
-    """SQL that reads a column for the model, SQL that reads it for the release, and the type of each."""
+    """SQL that reads a column for the model, SQL that reads it for the release, and the type of each.
+
+    `levels` are those of a categorical column in the order that the file has them.
+    """
 
     read: str
     released: str
     type: pa.DataType
     released_type: pa.DataType
+    levels: pa.Array | None = None
 
 
 class Reading(NamedTuple):
@@ -40,6 +47,11 @@ class Source(Protocol):
     @property
     def column_names(self) -> tuple[str, ...]:
         """Names of all columns, in the file's order."""
+        ...
+
+    @property
+    def names_are_public(self) -> bool:
+        """Whether messages may list them."""
         ...
 
     def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Reading:
@@ -79,20 +91,27 @@ def quoted(text: str | Path) -> str:
 class FileTable:
     """A stored table that DuckDB reads: a file, or a table of a DuckDB database.
 
-    With a `unit`, at most `max_rows` rows of each unit take part, chosen at random by the `key`. `in_order` keeps the
-    row order even where nothing is released row by row.
+    With a `unit`, at most `max_rows` rows of each unit take part, chosen at random by the `key`. Rows are released in
+    the table's order, or sorted by their public columns if `sort_rows`. `in_order` keeps the order even where nothing
+    is released row by row.
     """
 
     source: Source
     engine: duckdb.DuckDBPyConnection = field(repr=False)
     unit: Unit | None = None
     in_order: bool = False
-    key: int = field(default_factory=lambda: secrets.randbits(63), repr=False)
+    sort_rows: bool = False
+    key: str = field(default="", repr=False)
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """Names of all columns, in the table's order."""
         return self.source.column_names
+
+    @property
+    def names_are_public(self) -> bool:
+        """Whether messages may list the columns: the first line of a text file without a header is a record."""
+        return self.source.names_are_public
 
     def spill_to(self, folder: Path) -> None:
         """Let the engine put what does not fit in memory into this folder."""
@@ -108,23 +127,32 @@ class FileTable:
             self._check_unit(reading)
             expressions = [*read, *released]
             lines = self._group(self._rows(reading, expressions, ""), len(expressions))
-            index, kept = self._locate(reading, expressions, lines) if public or self.in_order else (None, None)
+            index, kept = None, None
+            if self.in_order or (public and not self.sort_rows):
+                index, kept = self._locate(reading, expressions, lines)
         columns = [lines.column(f"k{i}") for i in range(lines.num_columns - 2)]
-        types = [reading.columns[name].released_type for name in public]
-        return Grouped(
+        counts = lines.column("count").to_numpy()
+        released_columns = {
+            name: as_type(column, reading.columns[name].released_type, reading.columns[name].levels)
+            for name, column in zip(public, columns[len(read) :], strict=True)
+        }
+        grouped = Grouped(
             columns=pa.table(dict(zip(names, columns, strict=False))),
-            public=pa.table({n: as_type(c, t) for n, c, t in zip(public, columns[len(read) :], types, strict=True)}),
-            counts=lines.column("count").to_numpy(),
+            public=pa.table(released_columns),
+            counts=counts,
             index=index,
             response_type=reading.columns[names[0]].type,
             rows=kept,
             unit=self.unit,
         )
+        if public and not self.sort_rows:
+            refuse_sorted(grouped)
+        return sorted_by_public(grouped) if public and self.sort_rows and not self.in_order else grouped
 
     def _check_unit(self, reading: Reading) -> None:
         if self.unit is None:
             return
-        unit = reading.columns[self.unit.column].released
+        unit = _unit_of(reading.columns[self.unit.column])
         missing = self._scalar(f"SELECT count(*) - count({unit}) FROM {reading.relation}")
         if missing:
             raise InputError(
@@ -140,12 +168,18 @@ class FileTable:
         keys = ", ".join(f"{expression} AS k{i}" for i, expression in enumerate(expressions))
         if self.unit is None:
             return f"SELECT {keys}{position} FROM {reading.relation}"
-        unit = reading.columns[self.unit.column].released
+        unit = _unit_of(reading.columns[self.unit.column])
         names = ", ".join(f"k{i}" for i in range(len(expressions)))
+        # A unit's rows are numbered in the order of their values, and random numbers are drawn by that number: the
+        # choice reads nothing of other units, and a value that stands twice counts twice.
+        numbered = (
+            f"SELECT *, row_number() OVER (PARTITION BY unit ORDER BY {names}) AS number FROM "
+            f"(SELECT {keys}, {unit} AS unit{position} FROM {reading.relation})"
+        )
+        drawn = f"md5(concat_ws(':', {quoted(self.key)}, number, unit))"
         return (
-            f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY unit ORDER BY hash({self.key}, unit, {names})) "
-            f"AS place FROM (SELECT {keys}, {unit} AS unit{position} FROM {reading.relation})) "
-            f"WHERE place <= {self.unit.max_rows}"
+            f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY unit ORDER BY {drawn}) AS place "
+            f"FROM ({numbered})) WHERE place <= {self.unit.max_rows}"
         )
 
     def _group(self, rows: str, size: int) -> pa.Table:
@@ -167,19 +201,20 @@ class FileTable:
         index = np.full(self._scalar(f"SELECT count(*) FROM {reading.relation}"), -1, np.int32)
         for batch in located.to_arrow_reader(1_000_000):
             index[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
-        if self.unit is None:
-            return index, None
         kept = np.flatnonzero(index >= 0)
-        return index[kept], kept
+        if len(kept) != lines.column("count").to_numpy().sum() or (self.unit is None and len(kept) != len(index)):
+            raise InputError("the table must not change while it is read, found that it did")
+        return (index, None) if self.unit is None else (index[kept], kept)
 
 
-def as_type(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Column in the type that the stored table has; categories hold the levels that occur and no others."""
-    if pa.types.is_dictionary(kind):
-        plain = column.cast(kind.value_type) if column.type != kind.value_type else column
-        whole = plain.combine_chunks()
-        return pa.chunked_array([whole.dictionary_encode()], type=None)
-    return column.cast(kind) if column.type != kind else column
+def _unit_of(column: Column) -> str:
+    """SQL that tells units apart: spaces around text do not, and what stands for a missing value is one."""
+    if pa.types.is_floating(column.type):
+        return f"nullif({column.read}, 'nan'::DOUBLE)"
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        text = f"trim({column.read})"
+        return f"CASE WHEN {text} IN ('', {', '.join(quoted(word) for word in MISSING)}) THEN NULL ELSE {text} END"
+    return column.read
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,27 @@ import pyarrow as pa
 
 from alphasynth.engine import Column, Reading, quoted
 from alphasynth.errors import InputError
-from alphasynth.statistical_files import read_columns, read_names
+from alphasynth.statistical_files import Labels, read_columns, read_labels, read_names
 
 
-def typed(schema: pa.Schema, names: Sequence[str]) -> dict[str, Column]:
-    """Columns c0, c1, ... of a relation, each in the type that its file gives it."""
-    numbers = {name: schema.names.index(name) for name in names}
-    return {name: Column(f"c{i}", f"c{i}", schema.field(i).type, schema.field(i).type) for name, i in numbers.items()}
+def typed(
+    schema: pa.Schema, names: Sequence[str], levels: Callable[[str], pa.Array] | None = None
+) -> dict[str, Column]:
+    """Columns c0, c1, ... of a relation, each in the type that its file gives it, with its `levels` if categorical."""
+    columns = {}
+    for name in names:
+        number = schema.names.index(name)
+        kind = _without_views(schema.field(number).type)
+        held = levels(name) if levels is not None and pa.types.is_dictionary(kind) else None
+        columns[name] = Column(f"c{number}", f"c{number}", kind, kind, held)
+    return columns
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """Text and bytes in the layout that every tool reads."""
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    return pa.binary() if pa.types.is_binary_view(kind) else kind
 
 
 def numbered(size: int) -> str:
@@ -33,6 +47,7 @@ class Parquet:
 
     path: Path
     schema: pa.Schema
+    names_are_public = True
 
     @classmethod
     def open(cls, path: Path) -> Parquet:
@@ -51,8 +66,18 @@ class Parquet:
 
     def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Reading:
         """Read by DuckDB itself: only the columns in use, a group of rows at a time."""
-        relation = f"read_parquet({quoted(glob.escape(str(self.path)))}) AS {numbered(len(self.schema.names))}"
-        return Reading(relation, typed(self.schema, names))
+        # Hive partitions off: in a folder called y=5 every y would be 5.
+        source = f"read_parquet({quoted(glob.escape(str(self.path)))}, hive_partitioning=false)"
+        return Reading(f"{source} AS {numbered(len(self.schema.names))}", typed(self.schema, names, self._levels))
+
+    def _levels(self, name: str) -> pa.Array:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.path) as file:
+            if not file.num_row_groups:
+                return pa.array([], self.schema.field(name).type.value_type)
+            column = file.read_row_group(0, columns=[name]).column(0)
+        return column.chunk(0).dictionary
 
     def explain(self, error: duckdb.Error) -> str:
         """One sentence."""
@@ -65,6 +90,7 @@ class Arrow:
 
     name: str
     data: Any = field(repr=False)  # a pyarrow Dataset or Table
+    names_are_public = True
 
     @classmethod
     def open(cls, path: Path) -> Arrow:
@@ -91,7 +117,13 @@ class Arrow:
     def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Reading:
         """Read through Arrow's own scanner, which hands DuckDB the columns in use batch by batch."""
         engine.register("arrow_data", self.data)
-        return Reading(f"arrow_data AS {numbered(len(self.column_names))}", typed(self.data.schema, names))
+        columns = typed(self.data.schema, names, self._levels)
+        return Reading(f"arrow_data AS {numbered(len(self.column_names))}", columns)
+
+    def _levels(self, name: str) -> pa.Array:
+        whole = isinstance(self.data, pa.Table)
+        column = self.data.column(name) if whole else self.data.head(1, columns=[name]).column(0)
+        return column.chunk(0).dictionary if column.num_chunks else pa.array([], column.type.value_type)
 
     def explain(self, error: duckdb.Error) -> str:
         """One sentence."""
@@ -104,11 +136,17 @@ class Statistical:
 
     path: Path
     column_names: tuple[str, ...]
+    names_are_public = True
 
     @classmethod
     def open(cls, path: Path) -> Statistical:
         """Read the column names."""
         return cls(path, read_names(path))
+
+    @property
+    def labels(self) -> Labels:
+        """What the file says of its columns beside their values."""
+        return read_labels(self.path)
 
     def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Reading:
         """Read the columns in use."""
@@ -125,11 +163,11 @@ class DuckDb:
 
     table: str
     schema: pa.Schema
+    names_are_public = True
 
     @classmethod
     def open(cls, engine: duckdb.DuckDBPyConnection, path: Path, table: str) -> DuckDb:
         """Attach the database and look the table up."""
-        name = ".".join('"' + part.replace('"', '""') + '"' for part in table.split("."))
         try:
             engine.execute(f"ATTACH {quoted(path)} AS stored (READ_ONLY)")
             engine.execute("USE stored")
@@ -138,10 +176,13 @@ class DuckDb:
                 f"{path.name} must be a DuckDB database that no one else is writing, found one that cannot be opened "
                 f"({type(error).__name__})"
             ) from None
-        try:
-            return cls(name, engine.sql(f"SELECT * FROM stored.{name} LIMIT 0").to_arrow_table().schema)
-        except duckdb.Error:
-            raise InputError(f"table {table!r} is not in the database") from None
+        for parts in ([table], table.split(".")):  # a name may have a dot in it, or a schema before one
+            name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+            try:
+                return cls(name, engine.sql(f"SELECT * FROM stored.{name} LIMIT 0").to_arrow_table().schema)
+            except duckdb.Error:
+                continue
+        raise InputError(f"table {table!r} is not in the database")
 
     @property
     def column_names(self) -> tuple[str, ...]:

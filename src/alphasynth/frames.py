@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -34,14 +33,12 @@ def column_names(table: Frame) -> list[Any]:
 def require(held: Sequence[Any], names: Sequence[str], role: str, listed: bool = True) -> None:
     """Refuse names that are not among a table's column names, or there twice.
 
-    The names of a file are not listed: the first line of one without a header is a record.
+    The names of a text file are not to be listed: the first line of one without a header is a record.
     """
     for name in names:
         if held.count(name) != 1:
             problem = "is not in the table" if name not in held else "is in the table more than once"
-            near = get_close_matches(str(name), [str(other) for other in held if other != name], 1)
-            hint = f"its columns are {shown(held)}" if listed else f"it has {len(held):,} columns"
-            hint += f"; did you mean {near[0]!r}?" if near and name not in held else ""
+            hint = f"its columns are {shown(held)}" if listed else f"its header has {len(held):,} names"
             raise InputError(f"column {name!r} ({role}) {problem}; {hint}")
 
 

@@ -49,6 +49,11 @@ class Stored(Protocol):
         """Names of all columns, in the table's order."""
         ...
 
+    @property
+    def names_are_public(self) -> bool:
+        """Whether messages may list them."""
+        ...
+
     def group(self, names: Sequence[str], public: Sequence[str]) -> Grouped:
         """Group the columns that the model reads (`names`, the response first) and those to be released (`public`)."""
         ...

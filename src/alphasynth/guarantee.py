@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
@@ -11,11 +12,20 @@ from alphasynth import __version__
 
 # Which kind of promise; sums of epsilon mean something within one kind only.
 INSTANCE = "instance"
+ROW = "one row of the table"
 PROMISE = (
     "asymptotic and local to this database: estimated from the posterior draws at hand for one record removed while "
     "the weights of the others stay as they are; it is not epsilon-differential privacy, and where one record moves "
     "the weights of others (LW, CW, re-weighting, any number that was searched) the loss can be larger"
 )
+
+
+AUDITED = "; exact audits of LW and LW_final found databases where it is, the more often the more records there are"
+
+
+def promise_of(rules: Sequence[str]) -> str:
+    """What is promised of a mechanism with these rules, and what is known to break it."""
+    return PROMISE + (AUDITED if "LW" in rules else "")
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,7 @@ class PublicGuarantee:
         budget = (
             "no policy budget was set"
             if self.epsilon is None
-            else f"a policy budget of epsilon {round_up(self.epsilon)}{_for_unit(self.max_rows, self.unit)}"
+            else f"a policy budget of epsilon {as_written(self.epsilon)}{_for_unit(self.unit)}"
         )
         return (
             f"{self.mechanism}: {budget} for {_count(self.m, 'draw')} of parameters, from {self.num_draws:,} posterior "
@@ -86,7 +96,7 @@ class Guarantee:
     scope: str = INSTANCE
     promise: str = PROMISE
     neighbours: str = "one unit of privacy removed"
-    unit: str = "one row of the table"
+    unit: str = ROW
     max_rows: int = 1
     formula: str = ""
     family: str = ""
@@ -133,7 +143,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         """One honest sentence; numbers are rounded up."""
-        unit = f" ({round_up(self.epsilon_unit)}{_for_unit(self.max_rows, self.unit)})" if self.max_rows > 1 else ""
+        unit = f" ({round_up(self.epsilon_unit)}{_for_unit(self.unit)})" if self.unit != ROW else ""
         return (
             f"{self.mechanism}: epsilon {round_up(self.epsilon_per_draw)} per draw, {round_up(self.epsilon_total)} for "
             f"{_count(self.m, 'draw')} of parameters{unit}, from the largest of {self.num_draws:,} posterior draws"
@@ -177,8 +187,18 @@ def of_unit(policy_epsilon: float, max_rows: int) -> float:
     return float(max_rows * Decimal(repr(policy_epsilon)))
 
 
-def _for_unit(max_rows: int, unit: str) -> str:
-    return "" if max_rows == 1 else f" for {unit}"
+def as_written(policy_epsilon: float) -> str:
+    """A policy's number as it was written down, in plain decimals.
+
+    >>> as_written(0.1), as_written(8.0), as_written(1e-05)
+    ('0.1', '8', '0.00001')
+    """
+    text = f"{Decimal(repr(policy_epsilon)):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _for_unit(unit: str) -> str:
+    return "" if unit == ROW else f" for {unit}"
 
 
 def _dropped(thresh: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,14 +61,18 @@ def inspect_table(table: FileTable | DatabaseTable) -> Profile:
     names = table.column_names
     text = _text(table)
     rows, columns = 0, []
+    doubled = {name for name, number in Counter(names).items() if number > 1}
     for first in range(0, len(names), COLUMNS_AT_A_TIME):
-        part = [name for name in names[first : first + COLUMNS_AT_A_TIME] if names.count(name) == 1]
+        part = [name for name in names[first : first + COLUMNS_AT_A_TIME] if name not in doubled]
+        if not part:
+            continue
         if isinstance(table, DatabaseTable):
             rows, types, moments = _look_in_database(table, part)
         else:
             rows, types, moments = _look_in_file(table, part, text)
         columns += [_profile(name, kind, rows, held) for name, kind, held in zip(part, types, moments, strict=True)]
-    whole = len(names) <= COLUMNS_AT_A_TIME and len(set(names)) == len(names)
+    columns += [ColumnProfile(name, "", 0, 0, None, "stands twice: rename one") for name in sorted(doubled)]
+    whole = len(names) <= COLUMNS_AT_A_TIME and not doubled
     return Profile(rows, _distinct_rows(table) if whole else None, tuple(columns))
 
 

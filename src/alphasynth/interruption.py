@@ -20,7 +20,8 @@ class Interruption:
 
     def __init__(self) -> None:
         self._inside, self._asked = 0, False
-        self._cleanup: Callable[[], None] = lambda: None
+        self._cleanup: Callable[[], bool] = lambda: False
+        self._before: Callable[[], None] = lambda: None
 
     def install(self) -> None:
         """Take over SIGINT and SIGTERM."""
@@ -33,10 +34,18 @@ class Interruption:
             self._leave()
 
     def _leave(self) -> None:
-        self._cleanup()
-        sys.stderr.write("alphasynth: interrupted; nothing was written\n")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # a second signal must not come between the steps that follow
+        self._before()
+        stands = self._cleanup()
+        said = "the run was whole already and stands" if stands else "nothing was written"
+        sys.stderr.write(f"alphasynth: interrupted; {said}\n")
         sys.stderr.flush()
-        os._exit(INTERRUPTED)
+        os._exit(0 if stands else INTERRUPTED)
+
+    def before_leaving(self, step: Callable[[], None]) -> None:
+        """What to do first, such as giving the terminal back."""
+        self._before = step
 
     @contextmanager
     def whole(self) -> Iterator[None]:
@@ -50,10 +59,10 @@ class Interruption:
                 self._leave()
 
     @contextmanager
-    def cleaning(self, cleanup: Callable[[], None]) -> Iterator[None]:
-        """What is to be cleaned up if a signal comes meanwhile."""
+    def cleaning(self, cleanup: Callable[[], bool]) -> Iterator[None]:
+        """What cleans up if a signal comes meanwhile, and tells whether a whole run stands."""
         self._cleanup = cleanup
         try:
             yield
         finally:
-            self._cleanup = lambda: None
+            self._cleanup = lambda: False

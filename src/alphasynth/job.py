@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from alphasynth.automatic import Automatic
 from alphasynth.catalogue import FORMATS
 from alphasynth.csv_files import Csv
-from alphasynth.databases import DatabaseTable, without_password
+from alphasynth.databases import DatabaseTable, host_of
 from alphasynth.engine import FileTable
 from alphasynth.errors import InputError
+from alphasynth.files import Statistical
 from alphasynth.grid import Grid
 from alphasynth.guarantee import INSTANCE, PublicGuarantee, of_unit
 from alphasynth.interruption import Interruption
@@ -22,10 +25,11 @@ from alphasynth.ledger import Ledger, Request
 from alphasynth.mechanism import Step
 from alphasynth.nuts import Nuts
 from alphasynth.priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
-from alphasynth.run_files import write_confidential, write_guarantee
+from alphasynth.run_files import state, write_confidential, write_json
 from alphasynth.run_folder import Staging, plan, staged
 from alphasynth.sampler import Sampler
 from alphasynth.settings import Settings
+from alphasynth.statistical_files import check_names
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables import is_database, open_table, split_address
 from alphasynth.writing import OF_SUFFIX, write_table
@@ -49,7 +53,7 @@ class Report:
     out: Path
     files: tuple[str, ...]
     guarantee: PublicGuarantee
-    dataset: str
+    statement: dict[str, Any]
     ledger: Path
 
 
@@ -57,27 +61,34 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
     """Make a run folder; raise `InputError` and its kin, with nothing left behind, where that cannot be done."""
     synthesizer = _synthesizer(settings)
     table = _open(settings)
-    synthesizer.check_columns(table.column_names)
+    synthesizer.check_columns(table.column_names, table.names_are_public)
     suffix, delimiter = _format(settings, table)
+    labels = table.source.labels if isinstance(table, FileTable) and isinstance(table.source, Statistical) else None
+    check_names(suffix, [synthesizer.formula.response, *settings.public])
     out = Path(settings.out).absolute()
-    ledger = Ledger.open(find_ledger(settings.ledger, out))
+    ledger = Ledger.open(find_ledger(settings.ledger, out).absolute())
     staging = plan(ledger, out)
     with staged(ledger, staging, _request(settings, ledger, staging), interruption):
         if isinstance(table, FileTable):
             table.spill_to(staging.spill)
         clock = _Clock(settings, synthesizer, tell)
+        before = _state(settings.table)
         synthesizer.fit(table, clock.watch)
+        if _state(settings.table) != before:
+            raise InputError("the table must not change while it is read, found that it did")
         files = []
         simulations = synthesizer.simulations()
         for number, simulation in enumerate(simulations, start=1):
             clock.writing(number, len(simulations))
             files.append(f"synthetic_{number:0{max(2, len(str(len(simulations))))}}{suffix}")
-            write_table(simulation, staging.release / files[-1], delimiter)
+            write_table(simulation, staging.release / files[-1], delimiter, labels)
         public = synthesizer.guarantee_.public()
-        write_guarantee(staging.release / "guarantee.json", public)
+        statement = state(public, files)
+        write_json(staging.release / "guarantee.json", statement)
         clock.last()
-        write_confidential(staging, settings, synthesizer, clock.seconds)
-    return Report(out, (*files, "guarantee.json"), public, settings.dataset or "", ledger.path)
+        used = replace(settings, ledger=str(ledger.path), out=str(out))
+        write_confidential(staging, used, synthesizer, clock.seconds)
+    return Report(out, (*files, "guarantee.json"), public, statement, ledger.path)
 
 
 def find_ledger(given: str | None, out: Path) -> Path:
@@ -134,6 +145,7 @@ def _open(settings: Settings) -> FileTable | DatabaseTable:
         unit=settings.unit,
         max_rows=settings.max_rows,
         in_order=settings.by_row,
+        sort_rows=settings.sort_rows,
         delimiter=settings.delimiter,
         encoding=settings.encoding,
         verbatim=settings.format in (None, "csv", "tsv"),
@@ -154,6 +166,8 @@ def _format(settings: Settings, table: FileTable | DatabaseTable) -> tuple[str, 
 def _request(settings: Settings, ledger: Ledger, staging: Staging) -> Request:
     """What the run asks of the ledger: the policy's epsilon for a unit of privacy, before anything is computed."""
     epsilon = None if settings.epsilon is None else of_unit(settings.epsilon, settings.max_rows or 1)
+    if epsilon is not None and not math.isfinite(epsilon):
+        raise InputError("--epsilon times --max-rows must be finite, found more than a number can hold")
     detail = {"mechanism": settings.mechanism, "m": settings.m, "releasable": settings.seed is None}
     fingerprint = ledger.fingerprint(_contents(settings.table))
     return Request(staging.run, settings.dataset, fingerprint, INSTANCE, epsilon, detail)
@@ -161,14 +175,22 @@ def _request(settings: Settings, ledger: Ledger, staging: Staging) -> Request:
 
 def _contents(address: str) -> Iterator[bytes]:
     """What tells a table from others: a file's bytes, or where a database keeps it."""
-    if is_database(address) and not address.startswith("duckdb://"):
+    if is_database(address):
         url, table = split_address(address)
-        yield f"{without_password(url)}::{table}".encode()
+        place = str(Path(url.removeprefix("duckdb://")).absolute()) if url.startswith("duckdb://") else host_of(url)
+        yield f"{place}::{table}".encode()
         return
-    path = split_address(address)[0].removeprefix("duckdb://") if is_database(address) else address
-    with Path(path).open("rb") as file:
+    with Path(address).open("rb") as file:
         while part := file.read(1 << 20):
             yield part
+
+
+def _state(address: str) -> tuple[int, ...]:
+    """What changes when a file does."""
+    if is_database(address):
+        return ()
+    seen = Path(address).stat()
+    return (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns)
 
 
 class _Clock:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -64,6 +65,14 @@ class Entry:
     def counts(self) -> bool:
         """Whether it counts as spent."""
         return self.state != "cleared"
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A data set's name, as it was capped, and its cap."""
+
+    dataset: str
+    epsilon: Fraction
 
 
 @dataclass(frozen=True)
@@ -128,16 +137,13 @@ class Ledger:
         with closing(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)) as connection:
             try:
                 connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:
-                raise InputError(f"the ledger {self.path.name} is in use by another command for too long") from None
-            except sqlite3.DatabaseError:
-                raise InputError(f"{self.path.name} must be a ledger, found another kind of file") from None
-            try:
                 yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
+                connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise InputError(f"the ledger {self.path.name} {_explained(error)}") from None
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     @property
     def identity(self) -> str:
@@ -163,10 +169,9 @@ class Ledger:
         entries, caps = self.entries(connection), self.caps(connection)
         name = request.dataset or f"table-{request.fingerprint[:12]}"
         _check_name(request, entries, caps)
-        if name in caps:
-            named = _under_names(entries, {request.fingerprint: name})
-            _check_cap(request, balance(name, request.scope, named, caps))
-        detail = {**request.detail, "fingerprint": request.fingerprint, "named": request.dataset is not None}
+        if key(name) in caps:
+            _check_cap(request, balance(name, request.scope, entries, caps, request.fingerprint))
+        detail = {**request.detail, "fingerprint": request.fingerprint}
         _append(connection, "reserve", name, request.run, request.scope, request.epsilon, detail)
         return name
 
@@ -200,48 +205,60 @@ class Ledger:
             if event == "publish":
                 entry["detail"]["publishing"] = True
             entry["epsilon"] = epsilon if epsilon is not None else entry.get("epsilon")
-        entries = [Entry(**entry) for entry in runs.values()]
-        named = {entry.detail["fingerprint"]: entry.dataset for entry in entries if entry.detail.get("named")}
-        return _under_names(entries, named)
+        return [Entry(**entry) for entry in runs.values()]
 
-    def caps(self, connection: sqlite3.Connection) -> dict[str, Fraction]:
-        """The cap of each data set that has one."""
+    def caps(self, connection: sqlite3.Connection) -> dict[str, Cap]:
+        """The cap of each data set that has one, by the key of its name."""
         query = "SELECT dataset, epsilon FROM events WHERE event = 'cap' ORDER BY number"
-        return {dataset: Fraction(cap) for dataset, cap in connection.execute(query).fetchall()}
-
-
-def _under_names(entries: Sequence[Entry], names: dict[str, str]) -> list[Entry]:
-    """Runs without a name, under the name that their table has gone by before or since."""
-    return [
-        entry
-        if entry.detail.get("named")
-        else replace(entry, dataset=names.get(entry.detail["fingerprint"], entry.dataset))
-        for entry in entries
-    ]
+        return {key(dataset): Cap(dataset, Fraction(cap)) for dataset, cap in connection.execute(query).fetchall()}
 
 
 _STATES = {"reserve": "reserved", "release": "released", "clear": "cleared"}
 
 
-def balance(dataset: str, scope: str, entries: Sequence[Entry], caps: dict[str, Fraction]) -> Balance:
-    """What a data set has spent within one scope: sums of decimals as they were written down, without rounding."""
-    own = [entry for entry in entries if entry.dataset == dataset and entry.scope == scope and entry.counts]
+def _explained(error: sqlite3.Error) -> str:
+    """What SQLite met, in our words."""
+    code = getattr(error, "sqlite_errorname", "")
+    if code.startswith("SQLITE_BUSY"):
+        return "is in use by another command for too long"
+    if code in ("SQLITE_FULL", "SQLITE_IOERR_WRITE"):
+        return "cannot be written; is the disk full?"
+    if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return "must be a file that can be written, found one that cannot"
+    return "must be a whole ledger, found another kind of file or a damaged one"
+
+
+def key(name: str) -> str:
+    """What tells data sets apart: capitals and spaces around a name do not."""
+    return name.strip().casefold()
+
+
+def balance(
+    dataset: str, scope: str, entries: Sequence[Entry], caps: dict[str, Cap], fingerprint: str | None = None
+) -> Balance:
+    """What a data set has spent within one scope: sums of decimals as they were written down, without rounding.
+
+    Runs of the same tables under other names, or none, count too; `fingerprint` is of a table that is about to be run.
+    """
+    spent = [entry for entry in entries if entry.scope == scope and entry.counts]
+    tables = {entry.detail["fingerprint"] for entry in spent if key(entry.dataset) == key(dataset)} | {fingerprint}
+    own = [entry for entry in spent if key(entry.dataset) == key(dataset) or entry.detail["fingerprint"] in tables]
     by_state = {
         state: sum((Fraction(entry.epsilon) for entry in own if entry.state == state and entry.epsilon), Fraction(0))
         for state in ("released", "reserved")
     }
     unknown = any(entry.epsilon is None for entry in own)
-    return Balance(dataset, scope, by_state["released"], by_state["reserved"], unknown, caps.get(dataset))
+    cap = caps.get(key(dataset))
+    return Balance(dataset, scope, by_state["released"], by_state["reserved"], unknown, cap.epsilon if cap else None)
 
 
-def _check_name(request: Request, entries: Sequence[Entry], caps: dict[str, Fraction]) -> None:
+def _check_name(request: Request, entries: Sequence[Entry], caps: dict[str, Cap]) -> None:
     if request.dataset is None and caps:
-        raise LedgerError(
-            f"the ledger caps {', '.join(repr(name) for name in caps)}, so a run must name its data set (--dataset)"
-        )
+        listed = ", ".join(repr(cap.dataset) for cap in caps.values())
+        raise LedgerError(f"the ledger caps {listed}, so a run must name its data set (--dataset)")
     for entry in entries:
-        same = entry.detail.get("fingerprint") == request.fingerprint
-        if same and entry.dataset in caps and entry.dataset != request.dataset:
+        same = entry.counts and entry.detail["fingerprint"] == request.fingerprint
+        if same and key(entry.dataset) in caps and key(entry.dataset) != key(request.dataset or ""):
             raise LedgerError(
                 f"this table is in the ledger as data set {entry.dataset!r}, which has a cap; run it under that name"
             )
@@ -271,6 +288,8 @@ def _append(
     epsilon: float | None,
     detail: dict[str, Any],
 ) -> None:
+    if epsilon is not None and not math.isfinite(epsilon):
+        raise InputError(f"the ledger must hold finite epsilons, found {epsilon}")
     at = datetime.now(UTC).isoformat(timespec="seconds")
     text = None if epsilon is None else repr(float(epsilon))
     values = (at, event, dataset, run, scope, text, json.dumps(detail))

@@ -45,23 +45,32 @@ def _open_ledger(path: Path | None) -> Ledger:
     return Ledger.open(path or Path(NAME))
 
 
+def _open_existing(path: Path | None) -> Ledger:
+    from alphasynth.ledger import NAME, Ledger
+
+    path = path or Path(NAME)
+    if not path.exists():
+        raise InputError(f"the ledger must exist, found none at {str(path)!r}")
+    return Ledger.open(path)
+
+
 @ledger_app.callback(invoke_without_command=True)
 def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Json = False) -> None:
     """Show every data set's releases and reservations. Confidential: epsilons without a budget depend on the data."""
     if context.invoked_subcommand is not None:
         return
-    from alphasynth.ledger import NAME, balance, shown
+    from fractions import Fraction
+
+    from alphasynth.ledger import balance, key, shown
     from alphasynth.run_folder import reconcile
 
-    path = ledger or Path(NAME)
-    if not path.exists():
-        raise InputError(f"the ledger must exist, found none at {str(path)!r}")
-    held = _open_ledger(path)
+    held = _open_existing(ledger)
     with held.transaction() as connection:
         reconcile(held, connection)
         entries, caps = held.entries(connection), held.caps(connection)
-    pairs = sorted({(entry.dataset, entry.scope) for entry in entries} | {(name, "") for name in caps})
-    pairs = [(name, scope) for name, scope in pairs if scope or not any(e.dataset == name for e in entries)]
+    pairs = sorted({(entry.dataset, entry.scope) for entry in entries})
+    ran = {key(name) for name, _ in pairs}
+    pairs += [(cap.dataset, "") for name, cap in caps.items() if name not in ran]
     balances = [balance(name, scope, entries, caps) for name, scope in pairs]
     if as_json:
         sums = [
@@ -71,11 +80,14 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
                 "released": float(b.released),
                 "reserved": float(b.reserved),
                 "cap": None if b.cap is None else float(b.cap),
+                "left": None if b.cap is None else float(_left(b.cap - b.spent)),
             }
             for b in balances
         ]
-        typer.echo(json.dumps({"datasets": sums, "runs": [asdict(entry) for entry in entries]}, indent=2))
+        runs = [{**asdict(e), "epsilon": None if e.epsilon is None else float(e.epsilon)} for e in entries]
+        typer.echo(json.dumps({"datasets": sums, "runs": runs}, indent=2))
         return
+    typer.echo(f"{held.path} (confidential: an epsilon without a budget depends on the data)\n")
     lines = [("data set", "scope", "released", "reserved", "cap", "left")]
     for b in balances:
         cap = "none" if b.cap is None else shown(b.cap)
@@ -83,9 +95,11 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
         lines.append((b.dataset, b.scope or "any", shown(b.released), shown(b.reserved), cap, left))
     print_table(lines, right=(2, 3, 4, 5))
     typer.echo("")
-    runs = [("run", "data set", "epsilon", "state", "at", "folder")]
-    runs += [(e.run, e.dataset, e.epsilon or "not known yet", e.state, e.at, e.detail.get("out", "")) for e in entries]
-    print_table(runs, right=(2,))
+    lines = [("run", "data set", "epsilon", "state", "at", "folder")]
+    for e in entries:
+        epsilon = "not known yet" if e.epsilon is None else shown(Fraction(e.epsilon))
+        lines.append((e.run, e.dataset, epsilon, e.state, e.at, e.detail.get("out", "")))
+    print_table(lines, right=(2,))
 
 
 def _left(left: Fraction) -> str:
@@ -100,9 +114,13 @@ def ledger_set(
     ledger: LedgerOption = None,
 ) -> None:
     """Cap a data set: runs that would exceed the cap are refused, and every run must then name its data set."""
+    from alphasynth.ledger import key
+
     held = _open_ledger(ledger)
     held.set_cap(name, cap)
-    typer.echo(f"{held.path}: {name!r} is capped at epsilon {cap:g}")
+    with held.transaction() as connection:
+        known = any(key(entry.dataset) == key(name) for entry in held.entries(connection))
+    typer.echo(f"{held.path}: {name!r} is capped at epsilon {cap:g}{'' if known else '; no run has that name yet'}")
 
 
 @ledger_app.command("clear", epilog="Example: alphasynth ledger clear 4f2a60c1b7d93e58")
@@ -111,12 +129,16 @@ def ledger_clear(
     ledger: LedgerOption = None,
 ) -> None:
     """Clear a reservation whose run is gone (on another machine, say), or a seeded run, which is not for release."""
-    held = _open_ledger(ledger)
+    from alphasynth.run_folder import is_alive
+
+    held = _open_existing(ledger)
     with held.transaction() as connection:
         entry = next((entry for entry in held.entries(connection) if entry.run == run), None)
         if entry is None:
             raise InputError(f"run must be one that the ledger holds, found {run!r}")
         if entry.state == "released" and entry.detail.get("releasable", True):
             raise InputError(f"run {run!r} has been released, and what is out stays spent")
+        if entry.state == "reserved" and is_alive(entry):
+            raise InputError(f"run {run!r} is under way; stop it first")
         held.note(connection, "clear", run, reason="by hand")
     typer.echo(f"{held.path}: {run} is cleared")

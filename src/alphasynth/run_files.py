@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,24 +19,25 @@ from alphasynth.guarantee import PublicGuarantee
 from alphasynth.run_folder import SUMMARY, Staging
 from alphasynth.settings import Settings
 from alphasynth.synthesizer import Synthesizer
-from alphasynth.tables import is_database
+from alphasynth.tables import is_database, split_address
 
 ROWS_AT_A_TIME = 1_000_000
 # What a guarantee says, beside what it was made from.
 STATEMENTS = ("epsilon", "scope", "promise", "neighbours", "releasable")
 
 
-def write_guarantee(path: Path, public: PublicGuarantee) -> None:
-    """The public guarantee as JSON."""
+def state(public: PublicGuarantee, files: Sequence[str]) -> dict[str, Any]:
+    """The public guarantee for `guarantee.json`, with the draw that each file came from."""
     budget = "no policy budget was set" if public.epsilon is None else "the epsilon stated is the policy's"
-    statement = {
+    return {
         "statement": str(public),
         "budget": budget,
         **asdict(public),
         "n_is_public": True,
         "public_inputs": [name for name in vars(public) if name not in STATEMENTS],
+        "policy_epsilon_is_for": "one row of the table",
+        "tables": [{"file": name, "draw": i // public.tables_per_draw + 1} for i, name in enumerate(files)],
     }
-    _write_json(path, statement)
 
 
 def write_confidential(
@@ -48,9 +50,8 @@ def write_confidential(
     if settings.by_row:
         _write_rows(folder / "rows.parquet", last, synthesizer.row_numbers_)
     _write_draws(folder / "draws.parquet", last, synthesizer.picked_)
-    address = settings.table if not is_database(settings.table) else without_password(settings.table)
-    repeat = replace(settings, table=address if is_database(address) else str(Path(address).absolute()))
-    (folder / "run.toml").write_text(repeat.at(staging.out).toml(), encoding="utf-8")
+    repeat = replace(settings, table=_repeatable(settings.table))
+    (folder / "run.toml").write_text(repeat.toml(), encoding="utf-8")
     summary = {
         "run": staging.run,
         "version": __version__,
@@ -69,7 +70,17 @@ def write_confidential(
         "searches": [asdict(search) for search in trail.searches],
         "seconds": seconds,
     }
-    _write_json(folder / SUMMARY, summary)
+    write_json(folder / SUMMARY, summary)
+
+
+def _repeatable(address: str) -> str:
+    """A table's address for `run.toml`: absolute, and without a password."""
+    if not is_database(address):
+        return str(Path(address).absolute())
+    url, table = split_address(address)
+    if url.startswith("duckdb://"):
+        return f"duckdb://{Path(url.removeprefix('duckdb://')).absolute()}::{table}"
+    return f"{without_password(url)}::{table}"
 
 
 def _round(fit: Fit, rule: Any, seconds: float) -> dict[str, Any]:
@@ -85,7 +96,8 @@ def _round(fit: Fit, rule: Any, seconds: float) -> dict[str, Any]:
     }
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON."""
     path.write_text(json.dumps(_plain(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 

@@ -8,6 +8,7 @@ reconciles them.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -79,7 +80,7 @@ def staged(
         **request.detail,
         "out": str(staging.out.absolute()),
         "staging": str(staging.path.absolute()),
-        "host": socket.gethostname(),
+        "host": _host(),
     }
     signals = interruption or Interruption()
     with signals.cleaning(partial(_abandon, ledger, staging)):
@@ -100,11 +101,13 @@ def staged(
             os.close(lock)
 
 
-def _abandon(ledger: Ledger, staging: Staging) -> None:
-    """Leave nothing of a run that did not come to its end; one whose folder stands has."""
+def _abandon(ledger: Ledger, staging: Staging) -> bool:
+    """Leave nothing of a run that did not come to its end; return whether it had, and its folder stands."""
     _remove(staging.path)
-    if not _stands(staging.out, staging.run):
+    stands = _epsilon(staging.out, staging.run) is not None
+    if not stands:
         ledger.append("clear", staging.run, reason="the run ended without a release")
+    return stands
 
 
 def _remove(folder: Path) -> None:
@@ -146,14 +149,18 @@ def publish(ledger: Ledger, staging: Staging) -> None:
         _sync(folder)
     staging.release.chmod(_allowed(0o777))
     epsilon = _epsilon(staging.path, staging.run)
-    ledger.append("publish", staging.run, epsilon)
+    with ledger.transaction() as connection:
+        if any(entry.run == staging.run and not entry.counts for entry in ledger.entries(connection)):
+            raise InputError("the run must have its epsilon reserved, found that the reservation was cleared meanwhile")
+        ledger.note(connection, "publish", staging.run, epsilon)
     staging.path.chmod(_allowed(0o777))
     try:
         os.rename(staging.path, staging.out)
     except OSError:
         raise InputError(f"the run folder must not exist yet, found {str(staging.out)!r}") from None
-    _sync(staging.out.parent)
-    ledger.append("release", staging.run, epsilon)
+    with contextlib.suppress(InputError, OSError):  # the folder stands, and the next command notes it if we cannot
+        _sync(staging.out.parent)
+        ledger.append("release", staging.run, epsilon)
 
 
 def _allowed(mode: int) -> int:
@@ -180,17 +187,13 @@ def _epsilon(folder: Path, run: str) -> float | None:
     return float(summary["epsilon_unit"]) if summary.get("run") == run else None
 
 
-def _stands(out: Path, run: str) -> bool:
-    return _epsilon(out, run) is not None
-
-
 def reconcile(ledger: Ledger, connection: sqlite3.Connection, *folders: Path) -> None:
     """Settle the reservations of runs that died: released where the folder stands, else cleared and cleaned up.
 
     `folders` are looked through for staging folders that died before their reservation was written.
     """
     for entry in ledger.entries(connection):
-        if entry.state == "reserved" and entry.detail.get("host") == socket.gethostname():
+        if entry.state == "reserved" and entry.detail.get("host") == _host():
             _settle(ledger, connection, entry)
     known = {entry.run for entry in ledger.entries(connection) if entry.state == "reserved"}
     prefix = _prefix(ledger)
@@ -214,6 +217,17 @@ def _settle(ledger: Ledger, connection: sqlite3.Connection, entry: Entry) -> Non
         ledger.note(connection, "release", entry.run, None, reason="published and moved")
     else:
         ledger.note(connection, "clear", entry.run, reason="the run died before its folder was whole")
+
+
+def _host() -> str:
+    """This machine: its name, which another may have too, and the identity it was installed with."""
+    identity = Path("/etc/machine-id")
+    return f"{socket.gethostname()} {identity.read_text().strip() if identity.is_file() else ''}".strip()
+
+
+def is_alive(entry: Entry) -> bool:
+    """Whether a run's process is still there, as far as this machine can tell."""
+    return entry.detail.get("host") == _host() and _alive(Path(entry.detail["staging"]))
 
 
 def _alive(staging: Path) -> bool:

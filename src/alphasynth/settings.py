@@ -7,6 +7,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ class Settings:
     delimiter: str | None = None
     encoding: str = "utf-8"
     by_row: bool = False
+    sort_rows: bool = False
     dataset: str | None = None
     ledger: str | None = None
 
@@ -80,7 +82,9 @@ def check_types(given: Mapping[str, Any]) -> None:
     hints = typing.get_type_hints(Settings)
     for name, value in given.items():
         if name not in hints:
-            raise InputError(f"settings must be among {', '.join(hints)}, found {name!r}")
+            near = get_close_matches(name, hints, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"a setting must have the name of an option, found {name!r}{hint}")
         if not _fits(value, hints[name]):
             raise InputError(f"{name} must be {_words(hints[name])}, found {found(value)}")
 
@@ -129,7 +133,10 @@ def _check_choices(settings: Settings) -> None:
     for name, names in choices.items():
         value = getattr(settings, name)
         if value is not None and value not in names:
-            raise InputError(f"{option(name)} must be one of {', '.join(names)}, found {found(value)}")
+            near = [name for name in names if name.casefold().replace("_", "") == value.casefold().replace("_", "")]
+            near = near or get_close_matches(value, names, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise InputError(f"{option(name)} must be one of {', '.join(names)}, found {found(value)}{hint}")
     if isinstance(settings.k, str) and settings.k != "auto":
         raise InputError(f"--k must be auto or a number, found {found(settings.k)}")
     if settings.prior is not None and settings.prior.split(":")[0] not in {name.split(":")[0] for name in PRIORS}:

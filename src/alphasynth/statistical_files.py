@@ -1,12 +1,16 @@
-"""SAS, SPSS and Stata files, read and written with pyreadstat; labels and formats other than dates are left out."""
+"""SAS, SPSS and Stata files, read and written with pyreadstat, with their labels and formats."""
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from alphasynth.errors import InputError
 
@@ -19,10 +23,13 @@ READERS = {
     ".dta": "read_dta",
 }
 ROWS_AT_A_TIME = 500_000
+XPORT_RECORD = 80  # bytes; the format does not say how many rows there are
 
 
 def read_names(path: Path) -> tuple[str, ...]:
     """Column names."""
+    if path.suffix.lower() == ".xpt" and path.stat().st_size % XPORT_RECORD:
+        raise InputError(f"{path.name} must be a whole XPORT file, found one that was cut off")
     _, meta = _read(path, metadataonly=True)
     return tuple(meta.column_names)
 
@@ -62,16 +69,102 @@ def _to_arrow(path: Path, frame: Any, names: Sequence[str]) -> pa.Table:
         raise InputError(f"{path.name} must hold numbers, text or dates, found others") from None
 
 
-def write(table: pa.Table, path: Path) -> None:
+@dataclass(frozen=True)
+class Labels:
+    """What a file says of its columns beside their values: the codebook's words, not the records'.
+
+    `words` names a column, `values` names its codes, `formats` says how its numbers are shown.
+    """
+
+    family: str = ""
+    words: dict[str, str] = field(default_factory=dict)
+    values: dict[str, dict[Any, str]] = field(default_factory=dict)
+    formats: dict[str, str] = field(default_factory=dict)
+
+
+def read_labels(path: Path) -> Labels:
+    """The labels and formats of a file's columns."""
+    _, meta = _read(path, metadataonly=True)
+    words = {name: text for name, text in meta.column_names_to_labels.items() if text}
+    return Labels(FAMILIES[path.suffix.lower()], words, meta.variable_value_labels, meta.original_variable_types)
+
+
+FAMILIES = {".sas7bdat": "sas", ".xpt": "sas", ".sav": "spss", ".zsav": "spss", ".por": "spss", ".dta": "stata"}
+# What a format takes for a column name.
+NAMES = {
+    ".xpt": (r"[A-Za-z_][A-Za-z0-9_]{0,31}", "up to 32 letters, digits and underscores"),
+    ".sav": (r"[A-Za-z@#$][A-Za-z0-9._$#@]{0,63}(?<!\.)", "up to 64 letters, digits and . _ $ # @"),
+    ".dta": (r"[A-Za-z_][A-Za-z0-9_]{0,31}", "up to 32 letters, digits and underscores"),
+}
+LARGEST_WHOLE = 2**53  # these formats hold whole numbers as 64-bit floats
+
+
+def check_names(suffix: str, names: Sequence[str]) -> None:
+    """Refuse column names that a format cannot hold."""
+    if suffix not in NAMES:
+        return
+    pattern, rule = NAMES[suffix]
+    for name in names:
+        if not re.fullmatch(pattern, name):
+            raise InputError(
+                f"column {name!r} must have a name that a {suffix} file can hold ({rule}); rename it or choose another "
+                f"--format"
+            )
+
+
+def write(table: pa.Table, path: Path, labels: Labels | None = None) -> None:
     """Write a table in the format that the suffix names; raise `InputError` for what the format cannot hold."""
     import pyreadstat
 
-    frame = table.to_pandas(date_as_object=True)
+    labels = labels or Labels()
+    names = table.column_names
+    arguments: dict[str, Any] = {"column_labels": {name: labels.words[name] for name in names if name in labels.words}}
+    whole = [name for name in names if pa.types.is_integer(table.schema.field(name).type)]
+    shown = dict.fromkeys(whole, "F8.0") if path.suffix == ".sav" else {}
+    if FAMILIES[path.suffix] == labels.family:
+        plain = [name for name in names if not pa.types.is_temporal(table.schema.field(name).type)]
+        shown |= {name: labels.formats[name] for name in plain if name in labels.formats}
+    arguments["variable_format"] = shown
+    if path.suffix != ".xpt":
+        arguments["variable_value_labels"] = {n: labels.values[n] for n in names if n in labels.values}
+    frame = _narrowed(table).to_pandas(date_as_object=True)
+    if path.suffix == ".xpt":
+        arguments["file_format_version"] = 5 if _fits_version_5(table) else 8
     writer = {".xpt": "write_xport", ".sav": "write_sav", ".dta": "write_dta"}[path.suffix]
-    options = {"file_format_version": 8} if path.suffix == ".xpt" else {}
     try:
-        getattr(pyreadstat, writer)(frame, str(path), **options)
+        getattr(pyreadstat, writer)(frame, str(path), **arguments)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError) as error:
+        if "write" in str(error).lower():
+            raise OSError(errno.EIO, f"{path.name} cannot be written; is the disk full?") from None
         raise InputError(
-            f"{path.name} cannot hold these columns ({type(error).__name__}); choose another format"
+            f"{path.name} cannot hold these columns ({type(error).__name__}); choose another --format"
         ) from None
+
+
+def _narrowed(table: pa.Table) -> pa.Table:
+    """Whole numbers in 32 bits where they fit, which Stata then keeps as such; refuse those a float cannot hold."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_integer(column.type):
+            limits = pc.min_max(column).as_py()
+            low, high = limits["min"] or 0, limits["max"] or 0
+            if low < -LARGEST_WHOLE or high > LARGEST_WHOLE:
+                raise InputError(
+                    f"column {name!r} must hold whole numbers of up to 2^53 for this format, found larger ones; choose "
+                    f"another --format"
+                )
+            # Stata keeps its largest values for missing ones.
+            if low > -(2**31) and high < 2**31 - 100 and not column.null_count:
+                column = column.cast(pa.int32())
+        columns[name] = column
+    return pa.table(columns)
+
+
+def _fits_version_5(table: pa.Table) -> bool:
+    """XPORT version 5, which every SAS and R reads: names of 8 characters, text of 200 bytes."""
+    if any(len(name) > 8 for name in table.column_names):
+        return False
+    texts = [
+        column for column in table.columns if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    ]
+    return all((pc.max(pc.binary_length(text)).as_py() or 0) <= 200 for text in texts)

@@ -17,7 +17,7 @@ from alphasynth.fit import NUM_DRAWS, Problem, check_settings, in_64_bit
 from alphasynth.formula import Formula
 from alphasynth.frames import Frame, column_names, require
 from alphasynth.grouping import Grouped, Stored
-from alphasynth.guarantee import Guarantee
+from alphasynth.guarantee import Guarantee, promise_of
 from alphasynth.lipschitz import Lipschitz
 from alphasynth.mechanism import Mechanism, Trail, Watch, ignore, named_mechanism, run
 from alphasynth.model import Model
@@ -114,7 +114,7 @@ class Synthesizer:
             listed = ", ".join(repr(name) for name in hidden)
             raise InputError(
                 f"covariates must be declared public, since they are released as they are and the guarantee does not "
-                f"cover them; found {listed} not in public={self.public!r}"
+                f"cover them; found {listed}, not declared so"
             )
 
     @in_64_bit
@@ -147,6 +147,7 @@ class Synthesizer:
             thresh=self.thresh,
             public_columns=self.public,
             releasable=self.seed is None,
+            promise=promise_of([type(rule).__name__ for rule in mechanism.rules]),
         )
         if grouped is not None and grouped.unit is not None:
             guarantee = replace(guarantee, unit=str(grouped.unit), max_rows=grouped.unit.max_rows)
@@ -160,7 +161,7 @@ class Synthesizer:
         within = [name for rule in self.mechanism.rules if isinstance(rule, CW) for name in rule.within]
         return list(dict.fromkeys((self.formula.response, *self.formula.covariates, *within)))
 
-    def check_columns(self, held: Sequence[Any], listed: bool = False) -> None:
+    def check_columns(self, held: Sequence[Any], listed: bool) -> None:
         """Refuse a table that lacks a column in use, or holds it twice."""
         require(held, self._used, "named in the formula or in `within`", listed)
         require(held, self.public, "declared public", listed)
@@ -169,7 +170,7 @@ class Synthesizer:
         """The records on every column in use, the layout of the release, and what a stored table was grouped into."""
         names = self._used
         held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
-        self.check_columns(held, listed=not isinstance(table, Stored))
+        self.check_columns(held, listed=not isinstance(table, Stored) or table.names_are_public)
         if isinstance(table, Stored):
             grouped = table.group(names, self.public)
             layout = Layout.of_grouped(grouped, self.formula.response, held)

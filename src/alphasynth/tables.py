@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
-
-import duckdb
 
 from alphasynth.csv_files import Csv
 from alphasynth.databases import DatabaseTable
@@ -21,13 +20,13 @@ SUFFIXES = (*TEXT, *PARQUET, *ARROW, *READERS)
 
 def is_database(address: str) -> bool:
     """Whether an address names a table of a database."""
-    return "://" in address and "::" in address
+    return "://" in address
 
 
 def split_address(address: str) -> tuple[str, str]:
-    """URL and table of a database's address."""
+    """URL and table of a database's address; a message never shows it, since it may hold a password."""
     url, _, table = address.rpartition("::")
-    if not table or not url.partition("://")[0].isidentifier():
+    if not table or "@" in table or not url.partition("://")[0].isidentifier():
         raise InputError("a table in a database must be addressed as URL::table, found no table or no kind of database")
     return url, table
 
@@ -38,6 +37,7 @@ def open_table(
     unit: str | None = None,
     max_rows: int | None = None,
     in_order: bool = False,
+    sort_rows: bool = False,
     spill: Path | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
@@ -47,8 +47,9 @@ def open_table(
     """Open a stored table; only its column names and types are read.
 
     `unit` and `max_rows` make all rows that share a value of a column the unit of privacy and keep at most so many of
-    them, chosen at random. `in_order` keeps the order of a file's rows even where nothing is released row by row, for
-    values by record. DuckDB spills to the folder `spill`, or fails where none is given. Of a text file, `delimiter`
+    them, chosen at random. Public columns are released in the order of a file's rows, or sorted with `sort_rows`;
+    tables of databases always sorted. `in_order` keeps the order even where nothing is released row by row, for values
+    by record. DuckDB spills to the folder `spill`, or fails where none is given. Of a text file, `delimiter`
     and `encoding` can be told, and with `verbatim` released columns keep their text. Raises `InputError`.
     """
     privacy = _unit(unit, max_rows)
@@ -57,30 +58,27 @@ def open_table(
         if url.startswith("duckdb://"):
             engine = connect()
             source: Source = DuckDb.open(engine, _existing(Path(url.removeprefix("duckdb://"))), name)
-            table: FileTable | DatabaseTable = _file_table(source, engine, privacy, in_order, seed)
+            table: FileTable | DatabaseTable = FileTable(source, engine, privacy, False, True, _key(seed))
         else:
             table = DatabaseTable.open(url, name, privacy)
     else:
         source = _source(_existing(Path(address)), delimiter, encoding, verbatim)
-        table = _file_table(source, connect(), privacy, in_order, seed)
+        table = FileTable(source, connect(), privacy, in_order, sort_rows, _key(seed))
     if privacy is not None:
-        require(table.column_names, [privacy.column], "the unit of privacy", listed=False)
+        require(table.column_names, [privacy.column], "the unit of privacy", table.names_are_public)
     if spill is not None and isinstance(table, FileTable):
         table.spill_to(spill)
     return table
 
 
-def _file_table(
-    source: Source, engine: duckdb.DuckDBPyConnection, unit: Unit | None, in_order: bool, seed: int | None
-) -> FileTable:
-    if seed is None:
-        return FileTable(source, engine, unit, in_order)
-    return FileTable(source, engine, unit, in_order, seed)
+def _key(seed: int | None) -> str:
+    """What decides which rows of a unit take part: 128 bits of the operating system's entropy, or the seed."""
+    return secrets.token_hex(16) if seed is None else str(seed)
 
 
 def _unit(column: str | None, max_rows: int | None) -> Unit | None:
     if (column is None) != (max_rows is None):
-        raise InputError("unit and max_rows must be given together, found one of them")
+        raise InputError("unit and max_rows (--unit and --max-rows) must be given together, found one of them")
     if column is None:
         return None
     return Unit(column, require_whole("max_rows", max_rows))
@@ -90,7 +88,7 @@ def _existing(path: Path) -> Path:
     if not path.is_file():
         problem = "a folder" if path.is_dir() else "none"
         raise InputError(f"table must be a file or URL::table, found {problem} at {str(path)!r}")
-    return path
+    return path.absolute()
 
 
 def _source(path: Path, delimiter: str | None, encoding: str, verbatim: bool) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from alphasynth.catalogue import FORMATS
 from alphasynth.engine import quoted
+from alphasynth.statistical_files import Labels
 from alphasynth.statistical_files import write as write_statistical
 from alphasynth.synthesize import Simulation
 
@@ -25,18 +27,18 @@ OF_SUFFIX = {suffix: name for name, suffix in FORMATS.items()} | {
 }
 
 
-def write_table(simulation: Simulation, path: Path, delimiter: str = ",") -> None:
+def write_table(simulation: Simulation, path: Path, delimiter: str = ",", labels: Labels | None = None) -> None:
     """Simulate a table into a file, in the format that its suffix names.
 
     Counts keep the input's integer type if they all fit, else they take 64 bits: where that turns out on the way, the
     same table is simulated again from the start.
     """
     chunks = _Uniform(simulation)
-    _write(chunks, path, delimiter)
+    _write(chunks, path, delimiter, labels)
     if chunks.outgrown:
         path.unlink()
         layout = replace(simulation.layout, empty_response=pa.array([], pa.int64()))
-        _write(_Uniform(replace(simulation, layout=layout)), path, delimiter)
+        _write(_Uniform(replace(simulation, layout=layout)), path, delimiter, labels)
 
 
 class _Uniform:
@@ -58,7 +60,7 @@ class _Uniform:
                 return
 
 
-def _write(chunks: _Uniform, path: Path, delimiter: str) -> None:
+def _write(chunks: _Uniform, path: Path, delimiter: str, labels: Labels | None) -> None:
     schema = chunks.first.schema
     if path.suffix in (".csv", ".tsv"):
         _write_text(pa.RecordBatchReader.from_batches(schema, iter(chunks)), path, delimiter)
@@ -73,11 +75,19 @@ def _write(chunks: _Uniform, path: Path, delimiter: str) -> None:
             for batch in chunks:
                 arrow.write_batch(batch)
     else:
-        write_statistical(pa.Table.from_batches(chunks, schema), path)
+        write_statistical(pa.Table.from_batches(chunks, schema), path, labels)
 
 
 def _write_text(reader: pa.RecordBatchReader, path: Path, delimiter: str) -> None:
-    """Text written by DuckDB, which quotes what needs quotes and nothing else."""
+    """Text written by DuckDB, which quotes what needs quotes and nothing else; names go by their case to us only."""
+    names = reader.schema.names
+    if len({name.casefold() for name in names}) < len(names):
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+            writer.writerow(names)
+            for batch in reader:
+                writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        return
     with duckdb.connect(":memory:", config={"temp_directory": ""}) as engine:
         engine.register("synthetic", reader)
         try:

@@ -1,0 +1,69 @@
+"""Public columns as they are released: in the types that the table has, and in an order that tells nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alphasynth.errors import InputError
+from alphasynth.grouping import Grouped
+
+
+def as_type(column: pa.ChunkedArray, kind: pa.DataType, levels: pa.Array | None = None) -> pa.ChunkedArray:
+    """Column in the type that the stored table has; categories hold the levels that occur and no others.
+
+    Levels keep the given order, and those that are not in it come after, sorted: no other column has a say in it.
+    """
+    try:
+        if not pa.types.is_dictionary(kind):
+            return column.cast(kind) if column.type != kind else column
+        plain = column.cast(kind.value_type).combine_chunks()
+        occurring = plain.unique().drop_null()
+        occurring = occurring.take(pc.sort_indices(occurring))
+        known = pa.array([], kind.value_type) if levels is None else levels.cast(kind.value_type)
+        new = occurring.filter(pc.invert(pc.is_in(occurring, known)))
+        order = pa.concat_arrays([known.filter(pc.is_in(known, occurring)), new])
+        codes = pc.index_in(plain, order).cast(kind.index_type)
+        return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, order, ordered=kind.ordered)])
+    except pa.ArrowException:
+        raise InputError(f"public columns must have types that can be released, found {kind}") from None
+
+
+def sorted_by_public(grouped: Grouped) -> Grouped:
+    """With rows in the order of their public columns, which alone decides it; lines as often as they have rows."""
+    names = [f"k{i}" for i in range(grouped.public.num_columns)]
+    numbered = pa.table([_plain(column) for column in grouped.public.columns], names)
+    try:
+        order = pc.sort_indices(numbered, sort_keys=[(name, "ascending") for name in names]).to_numpy()
+    except pa.ArrowException:
+        raise InputError("public columns must be numbers, text, dates or times to be sorted, found others") from None
+    return replace(grouped, index=np.repeat(order.astype(np.int32), grouped.counts[order]))
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+# Fewer rows may well be in order by chance.
+ROWS_FOR_ORDER = 20
+
+
+def refuse_sorted(grouped: Grouped) -> None:
+    """Refuse rows in the order of the response: released row by row, the public columns would tell who has more."""
+    response = grouped.columns.column(0)
+    if grouped.index is None or len(grouped.index) < ROWS_FOR_ORDER or len(response.unique()) < 2:
+        return
+    try:
+        ranks = pc.rank(response.combine_chunks(), tiebreaker="dense").to_numpy()[grouped.index].astype(np.int64)
+    except pa.ArrowException:
+        return  # no numbers or text: the model will say so
+    steps = np.diff(ranks)
+    if (steps >= 0).all() or (steps <= 0).all():
+        name = grouped.columns.column_names[0]
+        raise InputError(
+            f"the rows are sorted by {name!r}, and their order would be released with the public columns; shuffle the "
+            f"table, or have it released in the order of its public columns (sort_rows, --sort-rows)"
+        )
