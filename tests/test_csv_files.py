@@ -120,6 +120,8 @@ def test_missing_values_are_counted_whatever_stands_for_them(tmp_path, word):
         (b"y,\xe9\n1,2\n", "must be utf-8"),
         (f"y,x\n{SECRET},".encode() + b"a" * 3_000_000 + b"\n", "must be shorter than 2 MB"),
         ('"y,x\n1,2\n', "found quotes that do not close"),
+        ("y,x\n1,2\n3,4\n".encode("utf-16-be"), "column 'y'|utf-8"),
+        (b"\xfe\xff" + "y,x\n1,2\n3,4\n".encode("utf-16-be"), "found big-endian utf-16"),
         ("a,yy\n1,2\n3,4\n", "column 'y' .* is not in the table; its header has 2 names$"),
         (f"{SECRET},y{SECRET}\n1,2\n3,4\n", "column 'y' .* is not in the table; its header has 2 names$"),  # no header
         ('y\n1\n""\n2\n3\n', "column 'y' must have no missing values, found 1"),

@@ -154,7 +154,7 @@ def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("not a ledger " * 100)
     with pytest.raises(
-        InputError, match="notes.txt must be a whole ledger, found another kind of file or a damaged one"
+        InputError, match=r"notes.txt must be a whole ledger, found another kind of file or a damaged one"
     ):
         Ledger.open(text)
     assert text.read_text() == "not a ledger " * 100

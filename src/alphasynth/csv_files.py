@@ -45,16 +45,20 @@ class Csv:
             raise InputError(f"encoding must be utf-8, latin-1 or utf-16, found {found(encoding)}")
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
             raise InputError(f"delimiter must be one character and no quote, found {found(delimiter)}")
+        with path.open("rb") as file:
+            mark = file.read(2)
+        if mark == b"\xfe\xff":
+            raise InputError(f"{path.name} must be utf-8, latin-1 or little-endian utf-16, found big-endian utf-16")
         blank, header = _head(path, ENCODINGS[encoding.lower()])
         if not header.strip():
             raise InputError(f"{path.name} must have a header line, found an empty file")
         likely = sorted(DELIMITERS, key=lambda mark: mark != "\t") if path.suffix.lower() == ".tsv" else DELIMITERS
         fields = {mark: _fields(header, mark) for mark in ((delimiter,) if delimiter else likely)}
-        mark = max(fields, key=lambda mark: len(fields[mark]))
-        if not fields[mark]:
+        chosen = max(fields, key=lambda mark: len(fields[mark]))
+        if not fields[chosen]:
             raise InputError(f"{path.name} must have a header line of column names, found quotes that do not close")
         end = next((end for end in ("\r\n", "\n", "\r") if header.endswith(end)), "\n")
-        return cls(path, tuple(fields[mark]), mark, ENCODINGS[encoding.lower()], end, blank, verbatim)
+        return cls(path, tuple(fields[chosen]), chosen, ENCODINGS[encoding.lower()], end, blank, verbatim)
 
     @property
     def relation(self) -> str:

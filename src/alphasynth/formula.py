@@ -45,7 +45,9 @@ class Formula:
             parsed = formulaic.Formula(text)
         except (formulaic.errors.FormulaicError, SyntaxError) as error:
             reason = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split("\n")[0]
-            raise InputError(f"formula {text!r} cannot be read: {reason}") from None
+            raise InputError(
+                f"formula {text!r} cannot be read: {reason.rstrip('.')}; names that are not plain words go in backticks"
+            ) from None
         terms = getattr(parsed, "rhs", None)
         response = [factor for term in getattr(parsed, "lhs", ()) for factor in term.factors]
         if not isinstance(terms, formulaic.SimpleFormula) or len(response) != 1:

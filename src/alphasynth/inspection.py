@@ -15,8 +15,10 @@ from alphasynth.databases import DatabaseTable
 from alphasynth.databases import translated as database_translated
 from alphasynth.engine import Column, FileTable, translated
 
-# Columns looked at together; a table may have ten thousand.
-COLUMNS_AT_A_TIME = 500
+# Columns looked at together; a table may have ten thousand, and the engine's plans grow faster than that.
+COLUMNS_AT_A_TIME = 50
+# Columns of a table whose distinct rows are counted.
+WIDEST = 100
 # Bytes of a text file that is held in memory for that.
 LARGEST_TEXT = 200_000_000
 # Counts whose variance is within this factor of their mean are called Poisson.
@@ -72,7 +74,7 @@ def inspect_table(table: FileTable | DatabaseTable) -> Profile:
             rows, types, moments = _look_in_file(table, part, text)
         columns += [_profile(name, kind, rows, held) for name, kind, held in zip(part, types, moments, strict=True)]
     columns += [ColumnProfile(name, "", 0, 0, None, "stands twice: rename one") for name in sorted(doubled)]
-    whole = len(names) <= COLUMNS_AT_A_TIME and not doubled
+    whole = len(names) <= WIDEST and not doubled
     return Profile(rows, _distinct_rows(table) if whole else None, tuple(columns))
 
 
