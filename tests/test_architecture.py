@@ -23,29 +23,9 @@ ORDER = [
     *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "automatic"),
     *("lipschitz", "fit", "weights", "calibrate", "mechanism"),
     *("guarantee", "synthesize", "synthesizer", "compilation"),
-    *(
-        "catalogue",
-        "public_columns",
-        "engine",
-        "csv_files",
-        "statistical_files",
-        "files",
-        "databases",
-        "tables",
-        "inspection",
-    ),
-    *(
-        "interruption",
-        "ledger",
-        "run_folder",
-        "settings",
-        "writing",
-        "run_files",
-        "job",
-        "progress",
-        "ledger_cli",
-        "cli",
-    ),
+    *("catalogue", "public_columns", "engine", "csv_files", "statistical_files", "files", "databases", "tables"),
+    *("inspection", "interruption", "budget", "ledger", "run_folder", "settings", "writing", "run_files", "job"),
+    *("progress", "ledger_cli", "cli"),
 ]
 
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from alphasynth.budget import LedgerError, Request, balance, shown
 from alphasynth.errors import InputError
-from alphasynth.ledger import Ledger, LedgerError, Request, balance, shown
+from alphasynth.ledger import Ledger
 
 
 def request(run, epsilon, dataset="salaries", fingerprint="f", scope="instance"):

@@ -14,8 +14,9 @@ import pytest
 
 import alphasynth.ledger
 import alphasynth.run_folder
+from alphasynth.budget import Request
 from alphasynth.errors import InputError
-from alphasynth.ledger import Ledger, Request
+from alphasynth.ledger import Ledger
 from alphasynth.run_folder import plan, reconcile, staged
 
 # The children made here run no compiled code.

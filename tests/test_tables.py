@@ -329,6 +329,7 @@ def test_a_truncated_parquet_file_gets_one_sentence(tmp_path):
         ("t.xlsx", {}, "must end in one of .csv"),
         ("t.csv", {"unit": "person"}, "must be given together"),
         ("t.csv", {"max_rows": 2}, "must be given together"),
+        ("t.csv", {"in_order": True, "sort_rows": True}, "found both asked for"),
         ("t.csv", {"unit": "person", "max_rows": 0}, "max_rows must be a whole number of at least 1"),
         ("t.csv", {"unit": "nobody", "max_rows": 1}, "column 'nobody' .the unit of privacy. is not in the table"),
         ("duckdb://t.csv::t", {}, "must be a DuckDB database"),

@@ -147,7 +147,7 @@ class FileTable:
         )
         if public and not self.sort_rows:
             refuse_sorted(grouped)
-        return sorted_by_public(grouped) if public and self.sort_rows and not self.in_order else grouped
+        return sorted_by_public(grouped) if public and self.sort_rows else grouped
 
     def _check_unit(self, reading: Reading) -> None:
         if self.unit is None:

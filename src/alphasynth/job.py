@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from alphasynth.automatic import Automatic
+from alphasynth.budget import Request
 from alphasynth.catalogue import FORMATS
 from alphasynth.csv_files import Csv
 from alphasynth.databases import DatabaseTable, host_of
@@ -21,7 +22,7 @@ from alphasynth.guarantee import INSTANCE, PublicGuarantee, of_unit
 from alphasynth.interruption import Interruption
 from alphasynth.laplace import Laplace
 from alphasynth.ledger import NAME as LEDGER
-from alphasynth.ledger import Ledger, Request
+from alphasynth.ledger import Ledger
 from alphasynth.mechanism import Step
 from alphasynth.nuts import Nuts
 from alphasynth.priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior

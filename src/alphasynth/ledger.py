@@ -20,6 +20,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from alphasynth.budget import Cap, Entry, Request, balance, check_cap, check_name, key
 from alphasynth.errors import InputError
 
 NAME = "alphasynth-ledger.sqlite"
@@ -43,65 +44,6 @@ CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, '
 CREATE TRIGGER secret_stays BEFORE UPDATE ON secret BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
 CREATE TRIGGER secret_remains BEFORE DELETE ON secret BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
 """
-
-
-class LedgerError(InputError):
-    """The ledger refuses: a cap would be exceeded, or what a cap requires is missing."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One run as the ledger has it. `state`: reserved, released or cleared. No epsilon: not known before the fit."""
-
-    run: str
-    dataset: str
-    scope: str
-    epsilon: str | None
-    state: str
-    at: str
-    detail: dict[str, Any]
-
-    @property
-    def counts(self) -> bool:
-        """Whether it counts as spent."""
-        return self.state != "cleared"
-
-
-@dataclass(frozen=True)
-class Cap:
-    """A data set's name, as it was capped, and its cap."""
-
-    dataset: str
-    epsilon: Fraction
-
-
-@dataclass(frozen=True)
-class Balance:
-    """What a data set has spent within one scope, exactly, and its cap. `open_ended`: a run without an epsilon yet."""
-
-    dataset: str
-    scope: str
-    released: Fraction
-    reserved: Fraction
-    open_ended: bool
-    cap: Fraction | None
-
-    @property
-    def spent(self) -> Fraction:
-        """Released and reserved together."""
-        return self.released + self.reserved
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a run asks for. Without a name the data set goes by the table's keyed fingerprint."""
-
-    run: str
-    dataset: str | None
-    fingerprint: str
-    scope: str
-    epsilon: float | None
-    detail: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -168,9 +110,9 @@ class Ledger:
         """Reserve a run's epsilon, and return the data set's name; raise `LedgerError` where a cap forbids it."""
         entries, caps = self.entries(connection), self.caps(connection)
         name = request.dataset or f"table-{request.fingerprint[:12]}"
-        _check_name(request, entries, caps)
+        check_name(request, entries, caps)
         if key(name) in caps:
-            _check_cap(request, balance(name, request.scope, entries, caps, request.fingerprint))
+            check_cap(request, balance(name, request.scope, entries, caps, request.fingerprint))
         detail = {**request.detail, "fingerprint": request.fingerprint}
         _append(connection, "reserve", name, request.run, request.scope, request.epsilon, detail)
         return name
@@ -228,57 +170,6 @@ def _explained(error: sqlite3.Error) -> str:
     return "must be a whole ledger, found another kind of file or a damaged one"
 
 
-def key(name: str) -> str:
-    """What tells data sets apart: capitals and spaces around a name do not."""
-    return name.strip().casefold()
-
-
-def balance(
-    dataset: str, scope: str, entries: Sequence[Entry], caps: dict[str, Cap], fingerprint: str | None = None
-) -> Balance:
-    """What a data set has spent within one scope: sums of decimals as they were written down, without rounding.
-
-    Runs of the same tables under other names, or none, count too; `fingerprint` is of a table that is about to be run.
-    """
-    spent = [entry for entry in entries if entry.scope == scope and entry.counts]
-    tables = {entry.detail["fingerprint"] for entry in spent if key(entry.dataset) == key(dataset)} | {fingerprint}
-    own = [entry for entry in spent if key(entry.dataset) == key(dataset) or entry.detail["fingerprint"] in tables]
-    by_state = {
-        state: sum((Fraction(entry.epsilon) for entry in own if entry.state == state and entry.epsilon), Fraction(0))
-        for state in ("released", "reserved")
-    }
-    unknown = any(entry.epsilon is None for entry in own)
-    cap = caps.get(key(dataset))
-    return Balance(dataset, scope, by_state["released"], by_state["reserved"], unknown, cap.epsilon if cap else None)
-
-
-def _check_name(request: Request, entries: Sequence[Entry], caps: dict[str, Cap]) -> None:
-    if request.dataset is None and caps:
-        listed = ", ".join(repr(cap.dataset) for cap in caps.values())
-        raise LedgerError(f"the ledger caps {listed}, so a run must name its data set (--dataset)")
-    for entry in entries:
-        same = entry.counts and entry.detail["fingerprint"] == request.fingerprint
-        if same and key(entry.dataset) in caps and key(entry.dataset) != key(request.dataset or ""):
-            raise LedgerError(
-                f"this table is in the ledger as data set {entry.dataset!r}, which has a cap; run it under that name"
-            )
-
-
-def _check_cap(request: Request, held: Balance) -> None:
-    if request.epsilon is None:
-        raise LedgerError(
-            f"data set {held.dataset!r} has a cap, so a run must state its budget (--epsilon), found none"
-        )
-    if held.open_ended:
-        raise LedgerError(f"data set {held.dataset!r} has a cap and a run without a budget under way; wait or clear it")
-    assert held.cap is not None
-    if held.spent + Fraction(repr(request.epsilon)) > held.cap:
-        raise LedgerError(
-            f"data set {held.dataset!r} has a cap of {shown(held.cap)}, of which {shown(held.spent)} is spent or "
-            f"reserved: a run of epsilon {shown(Fraction(repr(request.epsilon)))} would exceed it"
-        )
-
-
 def _append(
     connection: sqlite3.Connection,
     event: str,
@@ -296,14 +187,3 @@ def _append(
     connection.execute(
         "INSERT INTO events (at, event, dataset, run, scope, epsilon, detail) VALUES (?, ?, ?, ?, ?, ?, ?)", values
     )
-
-
-def shown(value: Fraction) -> str:
-    """A sum as a decimal, never below it.
-
-    >>> shown(Fraction("0.1") * 3), shown(Fraction(10)), shown(Fraction("11.123456"))
-    ('0.3', '10', '11.1235')
-    """
-    places = 10**4
-    text = f"{-(-value.numerator * places // value.denominator) / places:.4f}"
-    return text.rstrip("0").rstrip(".")

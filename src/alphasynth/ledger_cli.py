@@ -61,12 +61,12 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
         return
     from fractions import Fraction
 
-    from alphasynth.ledger import balance, key, shown
+    from alphasynth.budget import balance, key, shown
     from alphasynth.run_folder import reconcile
 
     held = _open_existing(ledger)
     with held.transaction() as connection:
-        reconcile(held, connection)
+        reconcile(held, connection, held.path.parent, Path.cwd())
         entries, caps = held.entries(connection), held.caps(connection)
     pairs = sorted({(entry.dataset, entry.scope) for entry in entries})
     ran = {key(name) for name, _ in pairs}
@@ -114,7 +114,7 @@ def ledger_set(
     ledger: LedgerOption = None,
 ) -> None:
     """Cap a data set: runs that would exceed the cap are refused, and every run must then name its data set."""
-    from alphasynth.ledger import key
+    from alphasynth.budget import key
 
     held = _open_ledger(ledger)
     held.set_cap(name, cap)

@@ -23,9 +23,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from alphasynth.budget import Entry, Request
 from alphasynth.errors import InputError
 from alphasynth.interruption import Interruption
-from alphasynth.ledger import Entry, Ledger, Request
+from alphasynth.ledger import Ledger
 
 RELEASE, CONFIDENTIAL, SUMMARY = "release", "confidential", "summary.json"
 

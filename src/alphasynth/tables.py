@@ -53,6 +53,8 @@ def open_table(
     and `encoding` can be told, and with `verbatim` released columns keep their text. Raises `InputError`.
     """
     privacy = _unit(unit, max_rows)
+    if in_order and sort_rows:
+        raise InputError("rows must be in the table's order or sorted (--by-row or --sort-rows), found both asked for")
     if is_database(str(address)):
         url, name = split_address(str(address))
         if url.startswith("duckdb://"):
