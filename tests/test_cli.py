@@ -549,7 +549,7 @@ def test_a_terminal_shows_rounds_draws_and_time(table):
     assert "left" in text
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_leaves_nothing_half_written(table, number):
     process = start("synthesize", table, *OPTIONS, "--out", "run", stderr=subprocess.PIPE, text=True)
     while process.poll() is None and not list(Path().glob(".alphasynth-*")):

@@ -44,6 +44,12 @@ def test_a_reservation_counts_until_it_is_cleared_and_a_release_counts_for_good(
     assert (held(ledger).reserved, held(ledger).released, held(ledger).spent) == (0, 3, 3)
 
 
+def test_what_was_never_reserved_cannot_be_noted(ledger):
+    ledger.append("clear", "nobody")
+    with ledger.transaction() as connection:
+        assert ledger.entries(connection) == []
+
+
 def test_without_a_budget_the_realised_epsilon_counts_once_it_is_known(ledger):
     reserve(ledger, "a", None)
     assert held(ledger).open_ended

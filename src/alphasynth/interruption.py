@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: clean up and leave at once, or right after the few steps that must not be cut in two.
+"""Ctrl-C, SIGTERM and SIGHUP: clean up and leave at once, or right after the few steps that must not be cut in two.
 
 An exception raised by a signal would pass through compiled code, which can swallow it or crash.
 """
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTED = 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruption:
@@ -24,9 +25,10 @@ class Interruption:
         self._before: Callable[[], None] = lambda: None
 
     def install(self) -> None:
-        """Take over SIGINT and SIGTERM."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._handle)
+        """Take over the signals, but for those that whoever started us wants ignored (nohup)."""
+        for number in SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._handle)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self._asked = True
@@ -34,7 +36,7 @@ class Interruption:
             self._leave()
 
     def _leave(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # a second signal must not come between the steps that follow
         self._before()
         stands = self._cleanup()

@@ -128,9 +128,12 @@ class Ledger:
         """As `append`, within a transaction. What was reserved stands; `epsilon` counts where nothing was."""
         if connection.execute("SELECT 1 FROM events WHERE run = ? AND event = ?", (run, event)).fetchall():
             return
-        ((dataset, scope, reserved),) = connection.execute(
+        found = connection.execute(
             "SELECT dataset, scope, epsilon FROM events WHERE run = ? AND event = 'reserve'", (run,)
         ).fetchall()
+        if not found:  # refused, so there is nothing to note
+            return
+        ((dataset, scope, reserved),) = found
         _append(connection, event, dataset, run, scope, epsilon if reserved is None else float(reserved), detail)
 
     def entries(self, connection: sqlite3.Connection) -> list[Entry]:
