@@ -26,8 +26,10 @@ import alphasynth as syn
 from alphasynth import catalogue
 from alphasynth.cli import run_command
 from alphasynth.engine import FileTable
+from alphasynth.errors import InputError
 from alphasynth.families import FAMILIES
 from alphasynth.job import SAMPLERS
+from alphasynth.ledger import Ledger
 from alphasynth.mechanism import NAMES
 
 COMMAND = [sys.executable, "-c", "from alphasynth.cli import main; main()"]
@@ -766,3 +768,84 @@ def test_labels_and_formats_of_released_columns_are_kept(tmp_path, suffix):
     if suffix == ".xpt":
         assert b"LIBRARY HEADER" in path.read_bytes()[:80]  # version 5, which every SAS and R reads
     assert b"canary" not in path.read_bytes()
+
+
+def test_a_published_run_cannot_be_cleared(table, capsys, monkeypatch):
+    """Though it died before the ledger had noted its release."""
+    append = Ledger.append
+
+    def dies(self, event, *args, **kwargs):
+        if event == "release":
+            raise InputError("the ledger cannot be written")
+        append(self, event, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "append", dies)
+        assert synthesize(table, "--epsilon", 8) == 0
+    ledger = Ledger.open(Path("alphasynth-ledger.sqlite"))
+    with ledger.transaction() as connection:
+        (entry,) = ledger.entries(connection)
+    assert entry.state == "reserved"
+    assert run("ledger", "clear", entry.run) == 2
+    assert "stays spent" in capsys.readouterr().err
+
+
+def test_a_ledger_named_before_the_command_is_the_one(capsys):
+    assert run("ledger", "--ledger", "mine.sqlite", "set", "visits", "--cap", 5) == 0
+    assert [path.name for path in Path().iterdir()] == ["mine.sqlite"]
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.005, 0.02, 0.05, 0.1])
+def test_a_signal_after_the_folder_stands_does_not_deny_it(table, wait):
+    process = start("synthesize", table, *OPTIONS, "--out", "run", stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    while process.poll() is None and not Path("run").exists():
+        time.sleep(0.001)
+    time.sleep(wait)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert b"nothing was written" not in err
+
+
+def test_only_a_run_says_that_nothing_was_written():
+    with open("/dev/full", "w") as full:
+        process = start("ledger", "set", "C", "--cap", 3, stdout=full, stderr=subprocess.PIPE, text=True)
+        _, err = process.communicate(timeout=60)
+    assert "nothing was written" not in err
+
+
+@pytest.mark.parametrize("kind", ["stata", "spss", "xport"])
+def test_times_come_out_right_and_odd_types_are_refused(tmp_path, capsys, kind):
+    times = pa.array([1_577_836_800 + 86_400 * i for i in range(300)], pa.timestamp("s"))
+    fees = pa.array([i / 4 for i in range(300)]).cast(pa.decimal128(10, 2))
+    table = pa.table({"y": visits()["visits"].to_numpy(), "t": times, "fee": fees, "raw": [b"x"] * 300})
+    pq.write_table(table, "t.parquet")
+    more = ["--formula", "y ~ 1", "--format", kind]
+    assert synthesize("t.parquet", *more, "--public", "t,fee") == 0
+    released = FORMATS[kind](str(next(Path("run/release").glob("synthetic_01.*"))))
+    assert pd.to_datetime(released["t"]).tolist() == pd.to_datetime(times.to_pandas()).tolist()
+    assert released["fee"].tolist() == [i / 4 for i in range(300)]
+    assert synthesize("t.parquet", *more, "--public", "raw", out="other") == 2
+    assert "column 'raw' must be of a type that a" in capsys.readouterr().err
+
+
+def test_times_with_a_zone_keep_it_whatever_zone_this_machine_is_in(tmp_path, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    times = pa.array([1_577_836_800] * 300, pa.timestamp("s", tz="America/New_York"))
+    pq.write_table(pa.table({"y": visits()["visits"].to_numpy(), "t": times}), "t.parquet")
+    assert synthesize("t.parquet", "--formula", "y ~ 1", "--public", "t", "--format", "csv") == 0
+    assert set(pd.read_csv("run/release/synthetic_01.csv")["t"]) == {"2019-12-31 19:00:00.000-0500"}
+
+
+def test_messages_about_a_formula_quote_no_level(table, capsys):
+    for formula in ("visits ~ bs(sex, df=4)", "visits ~ sex + C(sex)"):
+        visits().assign(sex=np.tile(["SECRET0", "SECRET1"], 150)).to_csv(table, index=False)
+        assert synthesize(table, "--formula", formula, "--public", "sex") == 2
+        assert "SECRET" not in capsys.readouterr().err
+
+
+def test_the_unit_is_another_column_and_a_name_is_a_name(table, capsys):
+    assert synthesize(table, "--unit", "visits", "--max-rows", 1) == 2
+    assert "--unit must be another column" in capsys.readouterr().err
+    assert synthesize(table, "--dataset", " ") == 2
+    assert "--dataset must be a name" in capsys.readouterr().err

@@ -15,7 +15,7 @@ import pytest
 
 import alphasynth as syn
 from alphasynth.cli import run_command
-from alphasynth.databases import host_of, without_password
+from alphasynth.databases import canonical, host_of, without_password
 from alphasynth.errors import InputError
 from alphasynth.inspection import inspect_table
 from alphasynth.records import Records
@@ -183,6 +183,33 @@ def test_the_command_line_goes_from_a_database_to_a_run_folder(address, tmp_path
     assert [str(kind) for kind in table.schema.types] == ["int32", "int16", "string"]
 
 
+def test_types_of_a_server_s_own_come_out_or_are_refused_by_name(postgres_url):
+    import psycopg
+
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute(
+            "CREATE TABLE odd AS SELECT i AS y, (i / 4.0)::numeric AS free, gen_random_uuid() AS id, "
+            "'1 month'::interval AS span FROM generate_series(1, 30) i"
+        )
+    grouped = open_table(f"{postgres_url}::odd").group(["free"], ["id", "free"])
+    assert grouped.public.schema.types == [pa.string(), pa.float64()]
+    assert sorted(grouped.columns.column("free").to_pylist()) == [i / 4 for i in range(1, 31)]
+    with pytest.raises(InputError, match="column 'span' must be a number, text, a date or a time, found an interval"):
+        open_table(f"{postgres_url}::odd").group(["y"], ["span"])
+
+
+def test_a_table_has_one_address_in_the_ledger(tmp_path):
+    same = {
+        canonical(url, table)
+        for url in ("postgres://me@host/db", "postgresql://host:5432/db", "postgres://a:b@host/db?sslmode=require")
+        for table in ("t", "public.t")
+    }
+    assert len(same) == 1
+    (tmp_path / "link").symlink_to(tmp_path / "t.duckdb")
+    paths = [tmp_path / "t.duckdb", tmp_path / "link", tmp_path / "." / "t.duckdb"]
+    assert len({canonical(f"duckdb://{path}", table) for path in paths for table in ("t", "T", "main.t")}) == 1
+
+
 def test_a_unit_must_not_be_missing(postgres_url):
     with pytest.raises(InputError, match="'person', the unit of privacy, must have no missing values, found 5"):
         open_table(f"{postgres_url}::gaps", unit="person", max_rows=1).group(["y"], [])
@@ -203,6 +230,8 @@ def test_errors_hide_the_password(postgres_url):
         "postgres://me:hunter2@host:5432/db",
         "postgres://me:hunt/er2@host/db",
         "postgres://me:hunter2@host/db?password=hunter2",
+        "postgres://me:hunter?er2@host/db",
+        "postgres:/me:hunter2@host/db",
         "postgres://host?user=me&password=hunter2",
         "mssql://me@host/db?pwd=hunter2",
         "pyspark://?spark.hadoop.fs.s3a.secret.key=hunter2&spark.master=local[2]",
@@ -210,9 +239,10 @@ def test_errors_hide_the_password(postgres_url):
     ],
 )
 def test_no_part_of_a_password_is_shown_or_kept(url, capsys):
-    for text in (without_password(url), host_of(url)):
+    for text in (without_password(url), host_of(url)) if "://" in url else ():
         assert "hunt" not in text
         assert "er2" not in text
+    assert "hunter" not in host_of("postgres://me:hunter2")  # the host was forgotten
     for address in (url, f"{url}::", f"{url}::t"):  # the first is what one types when one forgets the table
         assert run_command(["inspect", address.replace("postgres", "nosuch").replace("pyspark", "nosuch")]) == 2
         shown = capsys.readouterr().err

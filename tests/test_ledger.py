@@ -118,6 +118,16 @@ def test_capitals_and_spaces_make_no_other_data_set(ledger):
         reserve(ledger, "b", 2.0, dataset="SALARIES", fingerprint="another table")
 
 
+def test_two_caps_on_one_table_both_hold_and_neither_locks_it(ledger):
+    reserve(ledger, "a", 1.0, dataset="A", fingerprint="t")
+    reserve(ledger, "b", 1.0, dataset="B", fingerprint="t")
+    ledger.set_cap("A", 100)
+    ledger.set_cap("B", 5)
+    reserve(ledger, "c", 2.0, dataset="A", fingerprint="t")
+    with pytest.raises(LedgerError, match="'B' has a cap of 5, of which 4 is spent"):
+        reserve(ledger, "d", 2.0, dataset="A", fingerprint="t")
+
+
 def test_a_run_that_came_to_nothing_binds_no_table_to_a_name(ledger):
     ledger.set_cap("wrong", 3)
     reserve(ledger, "a", 2.0, dataset="wrong", fingerprint="t")

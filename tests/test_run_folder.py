@@ -196,6 +196,22 @@ def test_a_ledger_that_cannot_be_written_after_the_folder_stands_does_not_undo_i
     assert states(ledger) == ["released"]
 
 
+def test_another_user_s_run_is_left_alone(ledger, tmp_path, monkeypatch):
+    staging = plan(ledger, tmp_path / "run")
+    with staged(ledger, staging, Request(staging.run, "d", "f", "instance", 1.0, {})):
+        fill(staging)
+        original = os.open
+
+        def closed(path, *args, **kwargs):
+            if Path(path) == staging.path:
+                raise PermissionError
+            return original(path, *args, **kwargs)
+
+        monkeypatch.setattr(os, "open", closed)
+        assert states(ledger, tmp_path) == ["reserved"]
+        monkeypatch.undo()
+
+
 def test_a_reservation_of_another_machine_is_left_alone(ledger, tmp_path, monkeypatch):
     monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
     child = os.fork()

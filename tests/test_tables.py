@@ -202,6 +202,48 @@ def test_units_are_told_apart_by_what_they_mean(tmp_path):
                 open_table(tmp_path / name, unit=unit, max_rows=1, verbatim=True).group(["y"], [])
 
 
+@pytest.mark.parametrize("kind", ["string", "dictionary"])
+def test_units_of_text_are_the_same_in_any_storage(tmp_path, kind):
+    ids = pa.array([f"p{i % 9}" + " " * (i % 2) for i in range(90)])
+    table = pa.table({"y": np.arange(90) % 7, "p": ids if kind == "string" else ids.dictionary_encode()})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert open_table(tmp_path / "t.parquet", unit="p", max_rows=2).group(["y"], []).counts.sum() == 18
+
+
+def test_units_of_many_digits_stay_apart(tmp_path):
+    (tmp_path / "t.csv").write_text("id,y\n" + "".join(f"{12345678901234567801 + i},{i % 5}\n" for i in range(40)))
+    assert open_table(tmp_path / "t.csv", unit="id", max_rows=1).group(["y"], []).counts.sum() == 40
+
+
+def test_levels_are_sorted_where_the_order_of_rows_is_hidden(tmp_path):
+    cats = pa.array(np.repeat(["z", "m", "a"], 30)).dictionary_encode()
+    pq.write_table(pa.table({"y": np.repeat([1, 2, 3], 30), "g": cats}), tmp_path / "t.parquet")
+    public = open_table(tmp_path / "t.parquet", sort_rows=True).group(["y"], ["g"]).public.column("g")
+    assert public.chunk(0).dictionary.to_pylist() == ["a", "m", "z"]
+
+
+@pytest.mark.parametrize("rows", [[], [0]])
+def test_categories_in_empty_files_are_no_fault(tmp_path, rows):
+    table = pa.table({"y": pa.array(rows, pa.int64()), "g": pa.array(["a"] * len(rows)).dictionary_encode()})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert open_table(tmp_path / "t.parquet").group(["y"], ["g"]).counts.sum() == len(rows)
+
+
+@pytest.mark.parametrize("kind", [pa.decimal256(50, 2), pa.duration("s")])
+def test_types_that_would_not_be_read_exactly_are_refused_by_name(tmp_path, kind):
+    pq.write_table(pa.table({"y": [1, 2, 3], "odd": pa.array([1, 2, 3]).cast(kind)}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="column 'odd' must be of a type that is read exactly"):
+        open_table(tmp_path / "t.parquet").group(["y"], ["odd"])
+
+
+def test_rows_that_are_nearly_sorted_are_refused_too(tmp_path):
+    frame = people().sort_values("visits").reset_index(drop=True)
+    frame.iloc[[5, 2500]] = frame.iloc[[2500, 5]].to_numpy()
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="sorted, or nearly so"):
+        open_table(tmp_path / "t.parquet").group(["visits"], ["age"])
+
+
 def test_categories_keep_their_type_and_only_the_levels_that_occur(tmp_path):
     levels = pd.Categorical(["a", "b", "a", "b"], categories=["c", "b", "a", "never"])
     frame = pd.DataFrame({"y": [1, 2, 3, 4], "group": levels})
@@ -231,7 +273,9 @@ def test_the_order_of_levels_tells_nothing_of_other_columns(tmp_path):
 def test_rows_sorted_by_the_response_are_not_released_in_that_order(tmp_path, down):
     frame = people().sort_values("visits", ascending=not down)
     frame.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(InputError, match="the rows are sorted by 'visits', and their order would be released"):
+    with pytest.raises(
+        InputError, match="the rows are sorted, or nearly so, by 'visits', and their order would be released"
+    ):
         open_table(tmp_path / "t.parquet").group(["visits"], ["age"])
     grouped = open_table(tmp_path / "t.parquet", sort_rows=True).group(["visits"], ["age", "sex"])
     released = grouped.public.take(grouped.index).to_pandas()

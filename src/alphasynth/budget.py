@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -70,8 +71,8 @@ class Request:
 
 
 def key(name: str) -> str:
-    """What tells data sets apart: capitals and spaces around a name do not."""
-    return name.strip().casefold()
+    """What tells data sets apart: capitals, spaces around a name and ways to write an accent do not."""
+    return unicodedata.normalize("NFC", name.strip().casefold())
 
 
 def balance(
@@ -98,12 +99,17 @@ def check_name(request: Request, entries: Sequence[Entry], caps: dict[str, Cap])
     if request.dataset is None and caps:
         listed = ", ".join(repr(cap.dataset) for cap in caps.values())
         raise LedgerError(f"the ledger caps {listed}, so a run must name its data set (--dataset)")
-    for entry in entries:
-        same = entry.counts and entry.detail["fingerprint"] == request.fingerprint
-        if same and key(entry.dataset) in caps and key(entry.dataset) != key(request.dataset or ""):
-            raise LedgerError(
-                f"this table is in the ledger as data set {entry.dataset!r}, which has a cap; run it under that name"
-            )
+    known = capped_names(request, entries, caps)
+    if known and key(request.dataset or "") not in caps:
+        raise LedgerError(
+            f"this table is in the ledger as data set {known[0]!r}, which has a cap; run it under that name"
+        )
+
+
+def capped_names(request: Request, entries: Sequence[Entry], caps: dict[str, Cap]) -> list[str]:
+    """Names with a cap under which the table has been run."""
+    same = [entry for entry in entries if entry.counts and entry.detail["fingerprint"] == request.fingerprint]
+    return [entry.dataset for entry in same if key(entry.dataset) in caps]
 
 
 def check_cap(request: Request, held: Balance) -> None:

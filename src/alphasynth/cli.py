@@ -258,7 +258,10 @@ def inspect(
 def main() -> None:
     """Entry point."""
     SIGNALS.install()
-    sys.exit(run_command(sys.argv[1:]))
+    code = run_command(sys.argv[1:])
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    os._exit(code)  # at once: a signal on the way out would find no one to answer it
 
 
 def run_command(arguments: list[str]) -> int:
@@ -280,12 +283,17 @@ def _run(arguments: list[str]) -> int:
     except InputError as error:
         return _fail(_spoken(str(error)), BAD_INPUT)
     except (DiagnosticsError, CalibrationError) as error:
-        return _fail(f"{error}; nothing was written", FAILED)
+        return _fail(f"{error}{_nothing(arguments)}", FAILED)
     except OSError as error:  # of files, ours or the user's; these words quote no values
-        return _fail(f"{error.strerror or type(error).__name__}; nothing was written", FAILED)
+        return _fail(f"{error.strerror or type(error).__name__}{_nothing(arguments)}", FAILED)
     except Exception as error:  # noqa: BLE001
         # A message from deep inside may quote a confidential value; where it happened does not.
-        return _fail(f"{_place(error)}; nothing was written, and this is a fault of alphasynth's", FAILED)
+        return _fail(f"{_place(error)}, which is a fault of alphasynth's{_nothing(arguments)}", FAILED)
+
+
+def _nothing(arguments: list[str]) -> str:
+    """That a run left nothing; of other commands there is nothing to say."""
+    return "; nothing was written" if arguments[:1] == ["synthesize"] else ""
 
 
 def _spoken(sentence: str) -> str:

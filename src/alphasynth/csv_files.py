@@ -145,7 +145,10 @@ class Tally(NamedTuple):
 def _count_kinds(column: str) -> str:
     """SQL of a tally: which of a column's values are whole numbers, however written, which numbers, which missing."""
     text = f"trim({column})"
-    number = f"(regexp_full_match({text}, {quoted(NUMBER)}) AND NOT regexp_full_match({text}, {quoted(CODE)}))"
+    # Whole numbers too long for 64 bits are codes as well: a float would take two of them for one.
+    long = f"(regexp_full_match({text}, '[+-]?[0-9]+') AND TRY_CAST({text} AS BIGINT) IS NULL)"
+    code = f"(regexp_full_match({text}, {quoted(CODE)}) OR {long})"
+    number = f"(regexp_full_match({text}, {quoted(NUMBER)}) AND NOT {code})"
     real = f"TRY_CAST({text} AS DOUBLE)"
     whole = f"{number} AND TRY_CAST({text} AS BIGINT) IS NOT NULL AND {real} = floor({real})"
     kinds = (f"{text} <> ''", whole, number, f"{text} IN ({_words()})")

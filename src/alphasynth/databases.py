@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 import pyarrow as pa
 
+from alphasynth.engine import MISSING
 from alphasynth.errors import InputError
 from alphasynth.grouping import Grouped, Unit
 from alphasynth.public_columns import as_type, sorted_by_public
@@ -31,8 +33,8 @@ def without_password(url: str) -> str:
     'postgres://me@host:5432/db?sslmode=require'
     """
     scheme, _, rest = url.partition("://")
-    place, _, query = rest.partition("?")
-    user, at, host = place.rpartition("@")  # a password may hold slashes and colons
+    user, at, place = rest.rpartition("@")  # a password may hold slashes, colons and question marks
+    host, _, query = place.partition("?")
     kept = [part for part in query.split("&") if part and not SECRET.search(part.partition("=")[0])]
     return f"{scheme}://{user.partition(':')[0]}{at}{host}" + ("?" + "&".join(kept) if kept else "")
 
@@ -44,7 +46,28 @@ def host_of(url: str) -> str:
     'postgres://host:5432/db'
     """
     scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+    place = rest.rpartition("@")[2].partition("?")[0]
+    plain = re.match(r"[\w.-]*(:\d+)?(/|$)", place)  # and not a user and a password whose host was forgotten
+    return f"{scheme}://{place if plain else '...'}"
+
+
+def canonical(url: str, table: str) -> str:
+    """An address that is the same for most ways to write it: it tells tables apart in the ledger.
+
+    >>> canonical("postgresql://me:secret@localhost/db", "visits")
+    'postgres://127.0.0.1:5432/db::public.visits'
+    """
+    if url.startswith("duckdb://"):
+        name = table if "." in table else f"main.{table}"
+        return f"duckdb://{Path(url.removeprefix('duckdb://')).resolve()}::{name.casefold()}"
+    scheme = url.partition("://")[0].replace("postgresql", "postgres")
+    if scheme != "postgres":
+        return f"{without_password(url)}::{table}"
+    place = host_of(url).partition("://")[2]
+    host, slash, database = place.partition("/")
+    host = host.replace("localhost", "127.0.0.1")
+    name = table if "." in table else f"public.{table}"
+    return f"postgres://{host if ':' in host else f'{host}:5432'}{slash}{database}::{name}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +111,15 @@ class DatabaseTable:
         with translated("the table must be readable"):
             rows = self._rows(used, keys)
             lines = rows.group_by(keys).aggregate(size=rows.count()).to_pyarrow()
-            schema = self.expression.schema().to_pyarrow()
+            schema = rows.schema()
+            types = {name: schema[key].to_pyarrow() for name, key in zip(used, keys, strict=True)}
         columns = dict(zip(used, (lines.column(key) for key in keys), strict=True))
         grouped = Grouped(
             columns=pa.table({name: columns[name] for name in names}),
-            public=pa.table({name: as_type(columns[name], schema.field(name).type) for name in public}),
+            public=pa.table({name: as_type(columns[name], types[name]) for name in public}),
             counts=lines.column("size").cast(pa.int64()).to_numpy(),
             index=None,
-            response_type=schema.field(names[0]).type,
+            response_type=types[names[0]],
             unit=self.unit,
         )
         return sorted_by_public(grouped) if public else grouped
@@ -105,14 +129,15 @@ class DatabaseTable:
         import ibis
 
         table = self.expression
-        chosen = {key: table[name] for key, name in zip(keys, used, strict=True)}
+        chosen = {key: _readable(table[name]) for key, name in zip(keys, used, strict=True)}
         if self.unit is None:
             return table.select(**chosen)
         unit = table[self.unit.column]
         if unit.type().is_floating():
             unit = unit.isnan().ifelse(None, unit)
         elif unit.type().is_string():
-            unit = unit.strip().nullif("")
+            unit = unit.strip()
+            unit = unit.isin(["", *MISSING]).ifelse(None, unit)
         missing = table.aggregate(missing=unit.isnull().sum()).to_pyarrow().column(0)[0].as_py()
         if missing:
             raise InputError(
@@ -121,6 +146,18 @@ class DatabaseTable:
         rows = table.select(**chosen, unit=unit)
         place = ibis.row_number().over(group_by=rows.unit, order_by=ibis.random())
         return rows.mutate(place=place).filter(lambda rows: rows.place < self.unit.max_rows)  # counted from 0
+
+
+def _readable(column: Any) -> Any:
+    """A column in a type that comes out exactly, or as near as a number can; refuse what does not."""
+    kind = column.type()
+    if kind.is_decimal() and kind.precision is None:
+        return column.cast("float64")
+    if kind.is_uuid() or kind.is_inet() or kind.is_macaddr() or kind.is_json():
+        return column.cast("string")
+    if kind.is_interval():
+        raise InputError(f"column {column.get_name()!r} must be a number, text, a date or a time, found an interval")
+    return column
 
 
 def _require_driver(scheme: str) -> None:

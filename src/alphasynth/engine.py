@@ -133,7 +133,7 @@ class FileTable:
         columns = [lines.column(f"k{i}") for i in range(lines.num_columns - 2)]
         counts = lines.column("count").to_numpy()
         released_columns = {
-            name: as_type(column, reading.columns[name].released_type, reading.columns[name].levels)
+            name: _released(reading.columns[name], column, not self.sort_rows)
             for name, column in zip(public, columns[len(read) :], strict=True)
         }
         grouped = Grouped(
@@ -207,12 +207,17 @@ class FileTable:
         return (index, None) if self.unit is None else (index[kept], kept)
 
 
+def _released(column: Column, values: pa.ChunkedArray, known_order: bool) -> pa.ChunkedArray:
+    return as_type(values, column.released_type, column.levels, known_order)
+
+
 def _unit_of(column: Column) -> str:
     """SQL that tells units apart: spaces around text do not, and what stands for a missing value is one."""
-    if pa.types.is_floating(column.type):
-        return f"nullif({column.read}, 'nan'::DOUBLE)"
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        text = f"trim({column.read})"
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_floating(kind):
+        return f"nullif(CAST({column.read} AS DOUBLE), 'nan'::DOUBLE)"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        text = f"trim(CAST({column.read} AS VARCHAR))"
         return f"CASE WHEN {text} IN ('', {', '.join(quoted(word) for word in MISSING)}) THEN NULL ELSE {text} END"
     return column.read
 

@@ -24,6 +24,8 @@ def typed(
     for name in names:
         number = schema.names.index(name)
         kind = _without_views(schema.field(number).type)
+        if pa.types.is_decimal256(kind) or pa.types.is_float16(kind) or pa.types.is_duration(kind):
+            raise InputError(f"column {name!r} must be of a type that is read exactly, found {kind}; convert it first")
         held = levels(name) if levels is not None and pa.types.is_dictionary(kind) else None
         columns[name] = Column(f"c{number}", f"c{number}", kind, kind, held)
     return columns
@@ -34,6 +36,13 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_string_view(kind):
         return pa.string()
     return pa.binary() if pa.types.is_binary_view(kind) else kind
+
+
+def first_levels(column: pa.ChunkedArray) -> pa.Array:
+    """Levels of a categorical column as its first chunk has them."""
+    if column.num_chunks and isinstance(column.chunk(0), pa.DictionaryArray):
+        return column.chunk(0).dictionary
+    return pa.array([], pa.string())
 
 
 def numbered(size: int) -> str:
@@ -74,10 +83,9 @@ class Parquet:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(self.path) as file:
-            if not file.num_row_groups:
-                return pa.array([], self.schema.field(name).type.value_type)
-            column = file.read_row_group(0, columns=[name]).column(0)
-        return column.chunk(0).dictionary
+            groups = [i for i in range(file.num_row_groups) if file.metadata.row_group(i).num_rows]
+            table = file.read_row_group(groups[0], columns=[name]) if groups else pa.table({})
+        return first_levels(table.column(0) if table.num_columns else pa.chunked_array([], pa.string()))
 
     def explain(self, error: duckdb.Error) -> str:
         """One sentence."""
@@ -122,8 +130,7 @@ class Arrow:
 
     def _levels(self, name: str) -> pa.Array:
         whole = isinstance(self.data, pa.Table)
-        column = self.data.column(name) if whole else self.data.head(1, columns=[name]).column(0)
-        return column.chunk(0).dictionary if column.num_chunks else pa.array([], column.type.value_type)
+        return first_levels(self.data.column(name) if whole else self.data.head(1, columns=[name]).column(0))
 
     def explain(self, error: duckdb.Error) -> str:
         """One sentence."""

@@ -132,7 +132,7 @@ def _evaluate(terms: Any, rows: Any) -> Any:
     except formulaic.errors.DataMismatchWarning:
         raise InputError("a categorical term must list every level that occurs, found levels it leaves out") from None
     except formulaic.errors.FormulaicError as error:
-        reason = str(error).split("\n")[0]
+        reason = str(error).split("\n")[0].split(" [")[0].rstrip(".")  # what follows may quote a value
         raise InputError(f"the formula's terms cannot be computed: {reason}") from None
     if not np.isfinite(np.asarray(matrix, np.float64)).all():
         raise InputError("the formula's terms must be finite in every record, found infinite or missing values")
@@ -159,5 +159,6 @@ def _check_rank(values: np.ndarray, names: list[str]) -> None:
     pivots = np.abs(np.diag(triangle))
     dependent = [names[i] for i in order[len(pivots) :]] + [names[order[i]] for i in np.flatnonzero(pivots < COLLINEAR)]
     if dependent:
-        listed = ", ".join(repr(name) for name in dependent)
+        terms = dict.fromkeys(re.sub(r"\[[^]]*\]", "", name) for name in dependent)  # without the levels
+        listed = ", ".join(repr(name) for name in terms)
         raise InputError(f"covariates must not be collinear, found {listed} to be combinations of the others")

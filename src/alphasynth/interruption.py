@@ -62,9 +62,11 @@ class Interruption:
 
     @contextmanager
     def cleaning(self, cleanup: Callable[[], bool]) -> Iterator[None]:
-        """What cleans up if a signal comes meanwhile, and tells whether a whole run stands."""
+        """What cleans up if a signal comes meanwhile, and tells whether a whole run stands; it does at the end."""
         self._cleanup = cleanup
         try:
             yield
-        finally:
+        except BaseException:
             self._cleanup = lambda: False
+            raise
+        self._cleanup = lambda: True

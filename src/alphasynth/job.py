@@ -13,10 +13,11 @@ from alphasynth.automatic import Automatic
 from alphasynth.budget import Request
 from alphasynth.catalogue import FORMATS
 from alphasynth.csv_files import Csv
-from alphasynth.databases import DatabaseTable, host_of
+from alphasynth.databases import DatabaseTable, canonical
 from alphasynth.engine import FileTable
 from alphasynth.errors import InputError
 from alphasynth.files import Statistical
+from alphasynth.formula import Formula
 from alphasynth.grid import Grid
 from alphasynth.guarantee import INSTANCE, PublicGuarantee, of_unit
 from alphasynth.interruption import Interruption
@@ -139,6 +140,8 @@ def _prior(text: str | None) -> CoefficientPrior | None:
 
 
 def _open(settings: Settings) -> FileTable | DatabaseTable:
+    if settings.unit is not None and settings.unit == Formula.parse(settings.formula).response:
+        raise InputError("--unit must be another column than the synthesized one, found the same")
     if settings.by_row and is_database(settings.table):
         raise InputError("--by-row needs a file, whose rows have numbers, found a table of a database")
     return open_table(
@@ -177,9 +180,7 @@ def _request(settings: Settings, ledger: Ledger, staging: Staging) -> Request:
 def _contents(address: str) -> Iterator[bytes]:
     """What tells a table from others: a file's bytes, or where a database keeps it."""
     if is_database(address):
-        url, table = split_address(address)
-        place = str(Path(url.removeprefix("duckdb://")).absolute()) if url.startswith("duckdb://") else host_of(url)
-        yield f"{place}::{table}".encode()
+        yield canonical(*split_address(address)).encode()
         return
     with Path(address).open("rb") as file:
         while part := file.read(1 << 20):

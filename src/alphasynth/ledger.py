@@ -20,7 +20,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from alphasynth.budget import Cap, Entry, Request, balance, check_cap, check_name, key
+from alphasynth.budget import Cap, Entry, Request, balance, capped_names, check_cap, check_name, key
 from alphasynth.errors import InputError
 
 NAME = "alphasynth-ledger.sqlite"
@@ -101,7 +101,7 @@ class Ledger:
 
     def set_cap(self, dataset: str, cap: float) -> None:
         """Set a data set's cap, which holds for each scope's sum; the latest counts."""
-        if not dataset or not 0 <= cap < float("inf"):
+        if not key(dataset) or not 0 <= cap < float("inf"):
             raise InputError("a cap must be a number of at least 0 for a data set with a name")
         with self.transaction() as connection:
             _append(connection, "cap", dataset, None, None, cap, {})
@@ -111,8 +111,9 @@ class Ledger:
         entries, caps = self.entries(connection), self.caps(connection)
         name = request.dataset or f"table-{request.fingerprint[:12]}"
         check_name(request, entries, caps)
-        if key(name) in caps:
-            check_cap(request, balance(name, request.scope, entries, caps, request.fingerprint))
+        for capped in dict.fromkeys([name, *capped_names(request, entries, caps)]):
+            if key(capped) in caps:
+                check_cap(request, balance(capped, request.scope, entries, caps, request.fingerprint))
         detail = {**request.detail, "fingerprint": request.fingerprint}
         _append(connection, "reserve", name, request.run, request.scope, request.epsilon, detail)
         return name

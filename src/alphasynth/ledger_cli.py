@@ -57,6 +57,7 @@ def _open_existing(path: Path | None) -> Ledger:
 @ledger_app.callback(invoke_without_command=True)
 def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Json = False) -> None:
     """Show every data set's releases and reservations. Confidential: epsilons without a budget depend on the data."""
+    context.obj = ledger  # for the commands below, which may have one of their own
     if context.invoked_subcommand is not None:
         return
     from fractions import Fraction
@@ -104,11 +105,14 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
 
 def _left(left: Fraction) -> str:
     """What is left under a cap, never more than it is."""
-    return f"{max(left * 10_000 // 1, 0) / 10_000:g}"
+    places = 10**4
+    text = f"{max(left * places // 1, 0) / places:.4f}"
+    return text.rstrip("0").rstrip(".")
 
 
 @ledger_app.command("set", epilog="Example: alphasynth ledger set salaries --cap 10")
 def ledger_set(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the data set.")],
     cap: Annotated[float, typer.Option(help="Largest sum of epsilon, in each scope.")],
     ledger: LedgerOption = None,
@@ -116,7 +120,7 @@ def ledger_set(
     """Cap a data set: runs that would exceed the cap are refused, and every run must then name its data set."""
     from alphasynth.budget import key
 
-    held = _open_ledger(ledger)
+    held = _open_ledger(ledger or context.obj)
     held.set_cap(name, cap)
     with held.transaction() as connection:
         known = any(key(entry.dataset) == key(name) for entry in held.entries(connection))
@@ -125,20 +129,22 @@ def ledger_set(
 
 @ledger_app.command("clear", epilog="Example: alphasynth ledger clear 4f2a60c1b7d93e58")
 def ledger_clear(
+    context: typer.Context,
     run: Annotated[str, typer.Argument(help="Run, as `alphasynth ledger` shows it.")],
     ledger: LedgerOption = None,
 ) -> None:
     """Clear a reservation whose run is gone (on another machine, say), or a seeded run, which is not for release."""
-    from alphasynth.run_folder import is_alive
+    from alphasynth.run_folder import is_alive, reconcile
 
-    held = _open_existing(ledger)
+    held = _open_existing(ledger or context.obj)
     with held.transaction() as connection:
+        reconcile(held, connection, held.path.parent, Path.cwd())
         entry = next((entry for entry in held.entries(connection) if entry.run == run), None)
         if entry is None:
             raise InputError(f"run must be one that the ledger holds, found {run!r}")
         if entry.state == "released" and entry.detail.get("releasable", True):
             raise InputError(f"run {run!r} has been released, and what is out stays spent")
-        if entry.state == "reserved" and is_alive(entry):
+        if entry.state == "reserved" and (is_alive(entry) or entry.detail.get("publishing")):
             raise InputError(f"run {run!r} is under way; stop it first")
         held.note(connection, "clear", run, reason="by hand")
     typer.echo(f"{held.path}: {run} is cleared")

@@ -12,7 +12,9 @@ from alphasynth.errors import InputError
 from alphasynth.grouping import Grouped
 
 
-def as_type(column: pa.ChunkedArray, kind: pa.DataType, levels: pa.Array | None = None) -> pa.ChunkedArray:
+def as_type(
+    column: pa.ChunkedArray, kind: pa.DataType, levels: pa.Array | None = None, known_order: bool = True
+) -> pa.ChunkedArray:
     """Column in the type that the stored table has; categories hold the levels that occur and no others.
 
     Levels keep the given order, and those that are not in it come after, sorted: no other column has a say in it.
@@ -23,8 +25,13 @@ def as_type(column: pa.ChunkedArray, kind: pa.DataType, levels: pa.Array | None 
         plain = column.cast(kind.value_type).combine_chunks()
         occurring = plain.unique().drop_null()
         occurring = occurring.take(pc.sort_indices(occurring))
-        known = pa.array([], kind.value_type) if levels is None else levels.cast(kind.value_type)
+        # Levels in the order in which they first appear tell the order of rows; where that is hidden, they are sorted.
+        known = pa.array([], kind.value_type)
+        if levels is not None and (known_order or kind.ordered):
+            known = levels.cast(kind.value_type)
         new = occurring.filter(pc.invert(pc.is_in(occurring, known)))
+        if kind.ordered and len(new):
+            raise InputError("ordered categories must have one list of levels throughout a file, found several")
         order = pa.concat_arrays([known.filter(pc.is_in(known, occurring)), new])
         codes = pc.index_in(plain, order).cast(kind.index_type)
         return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, order, ordered=kind.ordered)])
@@ -49,6 +56,8 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 # Fewer rows may well be in order by chance.
 ROWS_FOR_ORDER = 20
+# Correlation of the response's rank with the row's number; without an order it is below 5 / sqrt(n).
+NEARLY_SORTED = 0.95
 
 
 def refuse_sorted(grouped: Grouped) -> None:
@@ -61,9 +70,10 @@ def refuse_sorted(grouped: Grouped) -> None:
     except pa.ArrowException:
         return  # no numbers or text: the model will say so
     steps = np.diff(ranks)
-    if (steps >= 0).all() or (steps <= 0).all():
+    alike = abs(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1])
+    if (steps >= 0).all() or (steps <= 0).all() or alike > NEARLY_SORTED:
         name = grouped.columns.column_names[0]
         raise InputError(
-            f"the rows are sorted by {name!r}, and their order would be released with the public columns; shuffle the "
-            f"table, or have it released in the order of its public columns (sort_rows, --sort-rows)"
+            f"the rows are sorted, or nearly so, by {name!r}, and their order would be released with the public columns"
+            f"; shuffle the table, or have it released in the order of its public columns (sort_rows, --sort-rows)"
         )

@@ -86,10 +86,14 @@ def staged(
     signals = interruption or Interruption()
     with signals.cleaning(partial(_abandon, ledger, staging)):
         # The folder is made and locked inside the transaction: no one reconciles in between.
-        with signals.whole(), ledger.transaction() as connection:
-            reconcile(ledger, connection, staging.out.parent)
-            ledger.reserve(connection, replace(request, detail=detail))
-            lock = _make(staging)
+        try:
+            with signals.whole(), ledger.transaction() as connection:
+                reconcile(ledger, connection, staging.out.parent)
+                ledger.reserve(connection, replace(request, detail=detail))
+                lock = _make(staging)
+        except BaseException:
+            _remove(staging.path)  # made, but the reservation could not be written
+            raise
         try:
             yield
             with signals.whole():
@@ -111,13 +115,14 @@ def _abandon(ledger: Ledger, staging: Staging) -> bool:
     return stands
 
 
-def _remove(folder: Path) -> None:
-    """Remove a folder, though an engine's threads may still be writing into it."""
+def _remove(folder: Path) -> bool:
+    """Remove a folder, though an engine's threads may still be writing into it; return whether it is gone."""
     for _ in range(100):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
-            return
+            return True
         time.sleep(0.01)
+    return False
 
 
 def _make(staging: Staging) -> int:
@@ -210,8 +215,7 @@ def _settle(ledger: Ledger, connection: sqlite3.Connection, entry: Entry) -> Non
     if epsilon is not None:
         ledger.note(connection, "release", entry.run, epsilon)
     elif staging.exists():
-        if not _alive(staging):
-            _remove(staging)
+        if not _alive(staging) and _remove(staging):
             ledger.note(connection, "clear", entry.run, reason="the run died before its folder was whole")
     elif entry.detail.get("publishing"):
         # It was whole and is neither here nor there: someone moved it. It counts.
@@ -237,6 +241,8 @@ def _alive(staging: Path) -> bool:
         handle = os.open(staging, os.O_RDONLY)
     except FileNotFoundError:
         return False
+    except PermissionError:  # another user's, and so not ours to judge
+        return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

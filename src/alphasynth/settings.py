@@ -137,6 +137,8 @@ def _check_choices(settings: Settings) -> None:
             near = near or get_close_matches(value, names, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise InputError(f"{option(name)} must be one of {', '.join(names)}, found {found(value)}{hint}")
+    if settings.dataset is not None and not settings.dataset.strip():
+        raise InputError("--dataset must be a name, found nothing but spaces")
     if isinstance(settings.k, str) and settings.k != "auto":
         raise InputError(f"--k must be auto or a number, found {found(settings.k)}")
     if settings.prior is not None and settings.prior.split(":")[0] not in {name.split(":")[0] for name in PRIORS}:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -126,8 +127,8 @@ def write(table: pa.Table, path: Path, labels: Labels | None = None) -> None:
         shown |= {name: labels.formats[name] for name in plain if name in labels.formats}
     arguments["variable_format"] = shown
     if path.suffix != ".xpt":
-        arguments["variable_value_labels"] = {n: labels.values[n] for n in names if n in labels.values}
-    frame = _narrowed(table).to_pandas(date_as_object=True)
+        arguments["variable_value_labels"] = _codes(table, labels)
+    frame = pa.table({name: _held(name, table.column(name), path.suffix) for name in names}).to_pandas()
     if path.suffix == ".xpt":
         arguments["file_format_version"] = 5 if _fits_version_5(table) else 8
     writer = {".xpt": "write_xport", ".sav": "write_sav", ".dta": "write_dta"}[path.suffix]
@@ -141,23 +142,61 @@ def write(table: pa.Table, path: Path, labels: Labels | None = None) -> None:
         ) from None
 
 
-def _narrowed(table: pa.Table) -> pa.Table:
+def _codes(table: pa.Table, labels: Labels) -> dict[str, dict[Any, str]]:
+    """Labels of the codes of columns; those of a number column's special missing values go with them."""
+    codes: dict[str, dict[Any, str]] = {}
+    for name in table.column_names:
+        text = any(test(table.schema.field(name).type) for test in TEXT)
+        kept = {code: word for code, word in labels.values.get(name, {}).items() if text or not isinstance(code, str)}
+        codes |= {name: kept} if kept else {}
+    return codes
+
+
+TEXT = (pa.types.is_string, pa.types.is_large_string)
+
+
+def _held(name: str, column: pa.ChunkedArray, suffix: str) -> pa.ChunkedArray:
+    """A column in a type that these formats hold exactly; refuse what would come out as something else."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _held(name, column.cast(kind.value_type), suffix)
+    if pa.types.is_integer(kind):
+        return _whole(name, column)
+    if pa.types.is_decimal(kind):
+        real = column.cast(pa.float64())
+        if pc.all(pc.equal(real.cast(kind, safe=False), column), min_count=0).as_py() is not False:
+            return real
+    if pa.types.is_floating(kind) and not (suffix == ".xpt" and _beyond_xport(column)):
+        return column
+    if pa.types.is_date(kind) or pa.types.is_boolean(kind) or any(test(kind) for test in TEXT):
+        return column
+    if pa.types.is_timestamp(kind) and kind.tz is None:
+        return column.cast(pa.timestamp("us"), safe=False)
+    if pa.types.is_time(kind):
+        return column.cast(pa.time64("us"), safe=False)
+    raise InputError(
+        f"column {name!r} must be of a type that a {suffix} file holds, found {kind}; choose another --format"
+    )
+
+
+def _whole(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Whole numbers in 32 bits where they fit, which Stata then keeps as such; refuse those a float cannot hold."""
-    columns = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_integer(column.type):
-            limits = pc.min_max(column).as_py()
-            low, high = limits["min"] or 0, limits["max"] or 0
-            if low < -LARGEST_WHOLE or high > LARGEST_WHOLE:
-                raise InputError(
-                    f"column {name!r} must hold whole numbers of up to 2^53 for this format, found larger ones; choose "
-                    f"another --format"
-                )
-            # Stata keeps its largest values for missing ones.
-            if low > -(2**31) and high < 2**31 - 100 and not column.null_count:
-                column = column.cast(pa.int32())
-        columns[name] = column
-    return pa.table(columns)
+    limits = pc.min_max(column).as_py()
+    low, high = limits["min"] or 0, limits["max"] or 0
+    if low < -LARGEST_WHOLE or high > LARGEST_WHOLE:
+        raise InputError(
+            f"column {name!r} must hold whole numbers of up to 2^53 for this format, found larger ones; choose another "
+            f"--format"
+        )
+    # Stata keeps its largest values for missing ones.
+    fits = low > -(2**31) and high < 2**31 - 100 and not column.null_count
+    return column.cast(pa.int32()) if fits else column
+
+
+def _beyond_xport(column: pa.ChunkedArray) -> bool:
+    """Whether a number is too large or too near to 0 for the exponents of XPORT."""
+    size = np.abs(column.to_numpy())
+    return bool((size > 7e75).any() or ((size > 0) & (size < 6e-79)).any())
 
 
 def _fits_version_5(table: pa.Table) -> bool:

@@ -89,7 +89,8 @@ def _unit(column: str | None, max_rows: int | None) -> Unit | None:
 def _existing(path: Path) -> Path:
     if not path.is_file():
         problem = "a folder" if path.is_dir() else "none"
-        raise InputError(f"table must be a file or URL::table, found {problem} at {str(path)!r}")
+        shown = repr(str(path)) if "@" not in str(path) else "that address"  # a mistyped URL may hold a password
+        raise InputError(f"table must be a file or URL::table, found {problem} at {shown}")
     return path.absolute()
 
 

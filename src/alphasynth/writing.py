@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import errno
+import io
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -79,18 +81,37 @@ def _write(chunks: _Uniform, path: Path, delimiter: str, labels: Labels | None) 
 
 
 def _write_text(reader: pa.RecordBatchReader, path: Path, delimiter: str) -> None:
-    """Text written by DuckDB, which quotes what needs quotes and nothing else; names go by their case to us only."""
+    """Text written by DuckDB, which quotes what needs quotes and nothing else.
+
+    It would rename columns whose names differ in case alone, so the header is ours. Times with a zone are written
+    in theirs, with its offset: DuckDB would write them in the zone of this machine.
+    """
     names = reader.schema.names
-    if len({name.casefold() for name in names}) < len(names):
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-            writer.writerow(names)
-            for batch in reader:
-                writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-        return
+    head = io.StringIO(newline="")
+    csv.writer(head, delimiter=delimiter, lineterminator="\n").writerow(names)
+    body = path.with_suffix(".body")
     with duckdb.connect(":memory:", config={"temp_directory": ""}) as engine:
-        engine.register("synthetic", reader)
+        engine.register("synthetic", _numbered(reader))
         try:
-            engine.execute(f"COPY synthetic TO {quoted(path)} (FORMAT csv, HEADER, DELIMITER {quoted(delimiter)})")
+            engine.execute(
+                f"COPY synthetic TO {quoted(body)} (FORMAT csv, HEADER false, DELIMITER {quoted(delimiter)})"
+            )
         except duckdb.IOException:
             raise OSError(errno.EIO, f"{path.name} cannot be written; is the disk full?") from None
+    with path.open("wb") as file, body.open("rb") as rows:
+        file.write(head.getvalue().encode())
+        shutil.copyfileobj(rows, file, 1 << 20)
+    body.unlink()
+
+
+def _numbered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The same batches with columns c0, c1, ..., and times with a zone as text."""
+    kinds = [pa.string() if getattr(kind, "tz", None) else kind for kind in reader.schema.types]
+    schema = pa.schema([(f"c{i}", kind) for i, kind in enumerate(kinds)])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in reader:
+            columns = [column.cast(kind) for column, kind in zip(batch.columns, kinds, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
