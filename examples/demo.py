@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import alphasynth as syn
-from alphasynth.cli import run_command
+from alphasynth.entry import run_command
 from alphasynth.guarantee import round_up
 
 OUT = Path("demo-output")

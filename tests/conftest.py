@@ -14,6 +14,7 @@ from alphasynth.fit import Problem
 from alphasynth.formula import Formula
 from alphasynth.laplace import Laplace
 from alphasynth.records import Records
+from command_line import visits
 
 REFERENCE = Path(__file__).parent / "reference"
 FAMILIES = {"negative_binomial": NegativeBinomial, "poisson": Poisson}
@@ -63,3 +64,17 @@ def regression() -> pd.DataFrame:
     sex = rng.choice(["f", "m", "x"], 400, p=[0.5, 0.4, 0.1])
     mean = np.exp(0.5 + 0.02 * age + 0.3 * (sex == "m") - 0.4 * (sex == "x"))
     return pd.DataFrame({"visits": rng.poisson(rng.gamma(2.0, mean / 2.0)), "age": age, "sex": sex})
+
+
+@pytest.fixture
+def alone(monkeypatch, tmp_path):
+    """A folder of its own to run commands in, and no compilation cache, which sets options of JAX for good."""
+    monkeypatch.setattr("alphasynth.cli._use_cache", lambda: None)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def table(alone, tmp_path):
+    """A confidential table of visits."""
+    visits().to_csv(tmp_path / "visits.csv", index=False)
+    return "visits.csv"

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import alphasynth
-from alphasynth.cli import run_command
+from alphasynth.entry import run_command
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "alphasynth"
@@ -25,7 +25,7 @@ ORDER = [
     *("guarantee", "synthesize", "synthesizer", "compilation"),
     *("catalogue", "public_columns", "engine", "csv_files", "statistical_files", "files", "databases", "tables"),
     *("inspection", "interruption", "budget", "ledger", "run_folder", "settings", "writing", "run_files", "job"),
-    *("progress", "ledger_cli", "cli"),
+    *("progress", "ledger_cli", "cli", "entry"),
 ]
 
 

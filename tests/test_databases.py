@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import alphasynth as syn
-from alphasynth.cli import run_command
 from alphasynth.databases import canonical, host_of, without_password
+from alphasynth.entry import run_command
 from alphasynth.errors import InputError
 from alphasynth.inspection import inspect_table
 from alphasynth.records import Records

@@ -14,15 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from alphasynth import catalogue
-from alphasynth.cli import run_command
+from alphasynth.entry import run_command
 
+pytestmark = pytest.mark.usefixtures("alone")
 PERSON, NOTE, COUNT, DIAGNOSIS = "CANARY-7f3a", "canary note 551", 483_911, "zq17"
-
-
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch, tmp_path):
-    monkeypatch.setattr("alphasynth.cli._use_cache", lambda: None)
-    monkeypatch.chdir(tmp_path)
 
 
 def confidential_table(n=400):

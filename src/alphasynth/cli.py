@@ -8,9 +8,7 @@ import json
 import os
 import sys
 import textwrap
-import traceback
-import warnings
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +16,6 @@ import typer
 
 from alphasynth import __version__
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
-from alphasynth.errors import CalibrationError, DiagnosticsError, InputError, SamplerWarning
 from alphasynth.interruption import Interruption
 from alphasynth.ledger_cli import Json, LedgerOption, ledger_app, print_table
 
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from alphasynth.job import Report
     from alphasynth.settings import Settings
 
-BAD_INPUT, FAILED = 2, 1
 SIGNALS = Interruption()
 
 app = typer.Typer(
@@ -253,68 +249,3 @@ def inspect(
     heads = ("column", "type", "missing", "distinct", "family", "")
     lines = [(c.name, c.type, f"{c.missing:,}", f"{c.distinct:,}", c.family or "none", c.why) for c in profile.columns]
     print_table([heads, *lines], right=(2, 3))
-
-
-def main() -> None:
-    """Entry point."""
-    SIGNALS.install()
-    code = run_command(sys.argv[1:])
-    with contextlib.suppress(OSError):
-        sys.stdout.flush()
-    os._exit(code)  # at once: a signal on the way out would find no one to answer it
-
-
-def run_command(arguments: list[str]) -> int:
-    """Run a command and return its exit code; one sentence on standard error for what goes wrong, never a traceback."""
-    with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
-        warnings.simplefilter("ignore")  # what libraries say of their own future
-        warnings.simplefilter("default", SamplerWarning)
-        return _run(arguments)
-
-
-def _run(arguments: list[str]) -> int:
-    try:
-        code = app(arguments, prog_name="alphasynth", standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except typer.TyperException as error:
-        sentence = " ".join(error.format_message().split())
-        return _fail(sentence, BAD_INPUT) if sentence else BAD_INPUT  # a command alone has shown its help
-    except InputError as error:
-        return _fail(_spoken(str(error)), BAD_INPUT)
-    except (DiagnosticsError, CalibrationError) as error:
-        return _fail(f"{error}{_nothing(arguments)}", FAILED)
-    except OSError as error:  # of files, ours or the user's; these words quote no values
-        return _fail(f"{error.strerror or type(error).__name__}{_nothing(arguments)}", FAILED)
-    except Exception as error:  # noqa: BLE001
-        # A message from deep inside may quote a confidential value; where it happened does not.
-        return _fail(f"{_place(error)}, which is a fault of alphasynth's{_nothing(arguments)}", FAILED)
-
-
-def _nothing(arguments: list[str]) -> str:
-    """That a run left nothing; of other commands there is nothing to say."""
-    return "; nothing was written" if arguments[:1] == ["synthesize"] else ""
-
-
-def _spoken(sentence: str) -> str:
-    """A sentence of the library's that begins with a setting's name, with the option's name in its place."""
-    from alphasynth.settings import Settings, option
-
-    name, _, rest = sentence.partition(" must")
-    name = {"num_draws": "draws"}.get(name, name)
-    known = {field.name for field in fields(Settings)} - {"table"}
-    return f"{option(name)} must{rest}" if name in known and rest else sentence
-
-
-def _fail(sentence: str, code: int) -> int:
-    typer.echo(f"alphasynth: {sentence}", err=True)
-    return code
-
-
-def _place(error: Exception) -> str:
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} in {os.path.basename(last.filename)}, line {last.lineno}"
-
-
-def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-    typer.echo(f"alphasynth: {message}", err=True)
