@@ -113,8 +113,8 @@ class Synthesizer:
         if hidden:
             listed = ", ".join(repr(name) for name in hidden)
             raise InputError(
-                f"covariates must be declared public, since they are released as they are and the guarantee does not "
-                f"cover them; found {listed}, not declared so"
+                f"covariates must be declared public (--public), since they are released as they are and the guarantee "
+                f"does not cover them; found {listed}, not declared so"
             )
 
     @in_64_bit
