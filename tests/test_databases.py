@@ -20,7 +20,7 @@ from alphasynth.errors import InputError
 from alphasynth.inspection import inspect_table
 from alphasynth.records import Records
 from alphasynth.tables import open_table
-from engines import need_spark, postgres
+from engines import has_module, need, need_spark, postgres
 
 N = 4_000
 NAMES = ["visits", "age", "sex"]
@@ -268,11 +268,31 @@ def test_a_run_leaves_no_password_behind(postgres_url, tmp_path):
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("nosuch://host::t", "must be reachable"),
         ("://::t", "must be addressed as URL::table"),
         ("postgres://host::", "must be addressed as URL::table"),
     ],
 )
 def test_addresses_that_make_no_sense(address, message):
+    with pytest.raises(InputError, match=message):
+        open_table(address)
+
+
+def test_an_unknown_kind_of_database():
+    need(has_module("ibis"), "no Ibis (pip install 'alphasynth[postgres]')")
+    with pytest.raises(InputError, match="the database at nosuch://host must be reachable"):
+        open_table("nosuch://host::t")
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("postgres://host/db::t", r"pip install 'alphasynth\[postgres\]'"),
+        ("postgresql://host/db::t", r"pip install 'alphasynth\[postgres\]'"),
+        ("pyspark://::t", r"pip install 'alphasynth\[spark\]'"),
+        ("mysql://host/db::t", r"pip install 'ibis-framework\[mysql\]'"),
+    ],
+)
+def test_a_missing_driver_is_named_with_the_way_to_get_it(monkeypatch, address, message):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=message):
         open_table(address)
