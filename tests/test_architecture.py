@@ -18,14 +18,16 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "alphasynth"
 # A file imports only from those above it.
 ORDER = [
-    *("errors", "frames", "grouping", "records", "formula"),
+    *("errors", "frames", "grouping", "records", "formula", "counting", "weighting"),
     *("model", "contribution", "priors", "families", "own_model"),
     *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "automatic"),
     *("lipschitz", "fit", "weights", "calibrate", "mechanism"),
-    *("guarantee", "synthesize", "synthesizer", "compilation"),
+    *("rounds", "guarantee", "release", "synthesize", "synthesizer", "compilation"),
+    *("values", "intervals", "distances", "propensity", "associations", "utility", "risk"),
     *("catalogue", "public_columns", "engine", "csv_files", "statistical_files", "files", "databases", "tables"),
-    *("inspection", "interruption", "budget", "ledger", "run_folder", "settings", "writing", "run_files", "job"),
-    *("progress", "ledger_cli", "cli", "entry"),
+    *("palette", "marks", "figures", "drawing", "images", "page", "measures", "confidential_page", "public_page"),
+    *("inspection", "interruption", "budget", "ledger", "run_folder", "settings", "writing", "run_files"),
+    *("report", "evaluation", "job", "progress", "ledger_cli", "report_cli", "cli", "entry"),
 ]
 
 

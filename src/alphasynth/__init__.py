@@ -31,7 +31,7 @@ _HOME = {
     "Trail": "mechanism",
     "Guarantee": "guarantee",
     "PublicGuarantee": "guarantee",
-    "Release": "synthesize",
+    "Release": "release",
     "Synthesizer": "synthesizer",
     "open_table": "tables",
     "use_compilation_cache": "compilation",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
 import os
 import sys
@@ -18,6 +17,7 @@ from alphasynth import __version__
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
 from alphasynth.interruption import Interruption
 from alphasynth.ledger_cli import Json, LedgerOption, ledger_app, print_table
+from alphasynth.report_cli import evaluate, report, split
 
 if TYPE_CHECKING:
     from alphasynth.job import Report
@@ -34,6 +34,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger_app, name="ledger")
+app.command(epilog="Example: alphasynth evaluate visits.csv run/release/synthetic_01.csv")(evaluate)
+app.command(epilog="Example: alphasynth report run")(report)
 
 Table = Annotated[
     str | None,
@@ -44,11 +46,6 @@ Table = Annotated[
 ]
 Delimiter = Annotated[str | None, typer.Option(help="Of a text file, where it is not plain from the header.")]
 Encoding = Annotated[str | None, typer.Option(help="Of a text file: utf-8 (the default), latin-1 or utf-16.")]
-
-
-def _names(values: list[str] | None) -> list[str] | None:
-    """Names in options that may be repeated, each a list with commas; quotes protect a comma."""
-    return [name.strip() for line in csv.reader(values or []) for name in line] or None
 
 
 def _show_version(asked: bool) -> None:
@@ -140,6 +137,10 @@ def synthesize(
     by_row: Annotated[
         bool | None, typer.Option("--by-row", help="Also write weights and bounds by row number, for a file.")
     ] = None,
+    report: Annotated[
+        bool | None,
+        typer.Option("--report/--no-report", help="Render report.html into both folders (unless told not to)."),
+    ] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the data set in the ledger.")] = None,
     ledger: LedgerOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
@@ -153,7 +154,7 @@ def synthesize(
         given |= {name: str(given[name])} if name in given else {}
     for name in ("public", "within"):
         if name in given:
-            given[name] = _names(given[name]) or []
+            given[name] = split(given[name]) or []
     if k is not None:
         given["k"] = _number_or_word(k)
     from alphasynth.settings import Settings, check_types, read_config
@@ -169,12 +170,12 @@ def synthesize(
         from alphasynth.job import run
 
         _use_cache()
-        report = run(settings, tell, SIGNALS)
+        finished = run(settings, tell, SIGNALS)
     try:
         if as_json:
-            typer.echo(json.dumps(_report(report), indent=2))
+            typer.echo(json.dumps(_report(finished), indent=2))
         elif not quiet:
-            _print_report(report, settings)
+            _print_report(finished, settings)
         sys.stdout.flush()
     except OSError:  # no one listens, but the run stands
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -217,8 +218,10 @@ def _print_report(report: Report, settings: Settings) -> None:
     """Public facts only."""
     if settings.seed is not None:
         typer.echo("NOT FOR RELEASE: the seed was fixed, so who guesses it can repeat the run.")
-    typer.echo(f"{report.out}/release: {_count(len(report.files) - 1, 'synthetic table')} and guarantee.json")
-    typer.echo(f"{report.out}/confidential: realised epsilon, weights, draws; not for release")
+    tables = len(report.statement["tables"])
+    page = ", report.html" if settings.report else ""
+    typer.echo(f"{report.out}/release: {_count(tables, 'synthetic table')}, guarantee.json{page}")
+    typer.echo(f"{report.out}/confidential: realised epsilon, weights, draws{page}; not for release")
     typer.echo(f"{report.ledger}: the ledger, which has this run")
     if settings.epsilon is None:
         typer.echo("No --epsilon was given: look at the realised one in confidential/summary.json before you publish.")

@@ -22,6 +22,7 @@ ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1", "iso-
 LONGEST_HEADER = 16_000_000  # bytes; 10,000 columns with long names take one
 # A number as people write it; DuckDB would also read 1_000.
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+MOST_SETS = 20  # columns whose distinct values are gathered at once
 CODE = r"[+-]?0[0-9]+.*"  # 007 is a code, not a 7
 
 
@@ -81,7 +82,8 @@ class Csv:
         source = self.relation if relation is None else relation
         columns = [f"c{self.column_names.index(name)}" for name in names]
         counts = ", ".join(_count_kinds(column) for column in columns)
-        (counted,) = engine.execute(f"SELECT {counts} FROM {source}").fetchall()
+        held = source if len(columns) > MOST_SETS else _distinct(source, columns)
+        (counted,) = engine.execute(f"SELECT {counts} FROM {held}").fetchall()
         tallies = [Tally(*counted[i : i + 4]) for i in range(0, len(counted), 4)]
         typed = [_column(column, tally, self.verbatim) for column, tally in zip(columns, tallies, strict=True)]
         return Reading(source, dict(zip(names, typed, strict=True)))
@@ -133,8 +135,17 @@ def _fields(line: str, delimiter: str) -> list[str]:
         return []
 
 
+def _distinct(source: str, columns: Sequence[str]) -> str:
+    """SQL of each column's distinct values, the other columns missing: fewer to judge, in one pass over the file."""
+    sets = ", ".join(f"({column})" for column in columns)
+    return f"(SELECT {', '.join(columns)} FROM {source} GROUP BY GROUPING SETS ({sets}))"
+
+
 class Tally(NamedTuple):
-    """How many values a column has, and how many of them are whole numbers, numbers, and words for a missing value."""
+    """How many values a column has, and how many of them are whole numbers, numbers, and words for a missing value.
+
+    They may be of distinct values: what matters is which numbers are equal and which are 0.
+    """
 
     values: int
     whole: int

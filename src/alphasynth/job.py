@@ -27,6 +27,7 @@ from alphasynth.ledger import Ledger
 from alphasynth.mechanism import Step
 from alphasynth.nuts import Nuts
 from alphasynth.priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
+from alphasynth.report import NAME, write_pages
 from alphasynth.run_files import state, write_confidential, write_json
 from alphasynth.run_folder import Staging, plan, staged
 from alphasynth.sampler import Sampler
@@ -90,7 +91,11 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         clock.last()
         used = replace(settings, ledger=str(ledger.path), out=str(out))
         write_confidential(staging, used, synthesizer, clock.seconds)
-    return Report(out, (*files, "guarantee.json"), public, statement, ledger.path)
+        if settings.report:
+            clock.rendering()
+            write_pages(staging.path)
+    pages = (NAME,) if settings.report else ()
+    return Report(out, (*files, "guarantee.json", *pages), public, statement, ledger.path)
 
 
 def find_ledger(given: str | None, out: Path) -> Path:
@@ -201,7 +206,7 @@ class _Clock:
     def __init__(self, settings: Settings, synthesizer: Synthesizer, tell: Callable[[Stage], None]) -> None:
         self.tell, self.draws = tell, settings.draws
         self.rounds = len(synthesizer.mechanism.rules) + 1
-        self.steps = 1 + self.rounds + settings.m * settings.tables_per_draw + 1
+        self.steps = 1 + self.rounds + settings.m * settings.tables_per_draw + 2
         self.began = [("read", time.perf_counter())]
         tell(Stage("reading and grouping the table", 0, self.steps))
 
@@ -219,7 +224,11 @@ class _Clock:
 
     def last(self) -> None:
         """The confidential files begin."""
-        self.tell(Stage("writing the confidential files", self.steps - 1, self.steps))
+        self.tell(Stage("writing the confidential files", self.steps - 2, self.steps))
+
+    def rendering(self) -> None:
+        """The report begins."""
+        self.tell(Stage("rendering the report", self.steps - 1, self.steps))
 
     def _enter(self, stage: str) -> None:
         if self.began[-1][0] != stage:

@@ -62,12 +62,24 @@ class Records:
         return replace(records, index=index)
 
     @classmethod
+    def from_distinct(cls, grouped: Grouped) -> Records:
+        """The records of a table that was grouped on just the columns that the model reads: its lines are distinct."""
+        order = pc.sort_indices(grouped.columns, [(name, "ascending") for name in grouped.columns.column_names])
+        lines, counts = grouped.columns.take(order), grouped.counts[order.to_numpy()]
+        _check_number(int(counts.sum()))
+        columns = {}
+        for name in lines.column_names:
+            codes, levels = _check_column(name, lines.column(name), counts)
+            columns[name] = _restore(codes.to_numpy(), levels)
+        place = np.empty(len(counts), np.int64)
+        place[order.to_numpy()] = np.arange(len(counts))
+        return cls(lines.column_names[0], columns, counts, None if grouped.index is None else place[grouped.index])
+
+    @classmethod
     def _of(cls, arrow: pa.Table, counts: np.ndarray | None) -> Records:
         """Records of rows that each stand for `counts` rows of the table, or for one."""
         n = arrow.num_rows if counts is None else int(counts.sum())
-        if n < 2:
-            found = "an empty table" if n == 0 else "one record"
-            raise InputError(f"table must hold at least two records, found {found}")
+        _check_number(n)
         levels: dict[str, np.ndarray | None] = {}
         codes: dict[str, pa.ChunkedArray] = {}
         for name in arrow.column_names:
@@ -111,6 +123,12 @@ class Records:
             codes = column.codes if hasattr(column, "codes") else np.unique(column, return_inverse=True)[1]
             number = np.unique(number * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
         return number
+
+
+def _check_number(n: int) -> None:
+    if n < 2:
+        found = "an empty table" if n == 0 else "one record"
+        raise InputError(f"table must hold at least two records, found {found}")
 
 
 def _check_column(

@@ -16,10 +16,12 @@ from alphasynth import __version__
 from alphasynth.databases import without_password
 from alphasynth.fit import Fit
 from alphasynth.guarantee import PublicGuarantee
+from alphasynth.rounds import round_labels
 from alphasynth.run_folder import SUMMARY, Staging
 from alphasynth.settings import Settings
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables import is_database, split_address
+from alphasynth.weighting import Weighting
 
 ROWS_AT_A_TIME = 1_000_000
 # What a guarantee says, beside what it was made from.
@@ -49,7 +51,9 @@ def write_confidential(
     _write_records(folder / "records.parquet", last)
     if settings.by_row:
         _write_rows(folder / "rows.parquet", last, synthesizer.row_numbers_)
-    _write_draws(folder / "draws.parquet", last, synthesizer.picked_)
+    rounds = synthesizer.weightings_
+    _write_rounds(folder / "rounds.parquet", rounds)
+    _write_draws(folder / "draws.parquet", rounds, trail.fits, synthesizer.picked_)
     repeat = replace(settings, table=_repeatable(settings.table))
     (folder / "run.toml").write_text(repeat.toml(), encoding="utf-8")
     summary = {
@@ -65,7 +69,8 @@ def write_confidential(
         "epsilon_unit": guarantee.epsilon_unit,
         "policy_epsilon": guarantee.policy_epsilon,
         "rounds": [
-            _round(fit, trail.rules[i - 1] if i else None, trail.seconds[i]) for i, fit in enumerate(trail.fits)
+            {"label": label, **_round(fit, trail.rules[i - 1] if i else None, trail.seconds[i])}
+            for i, (label, fit) in enumerate(zip(round_labels(trail), trail.fits, strict=True))
         ],
         "searches": [asdict(search) for search in trail.searches],
         "seconds": seconds,
@@ -132,13 +137,28 @@ def _write_rows(path: Path, fit: Fit, numbers: np.ndarray | None) -> None:
             writer.write_table(pa.table([row + 1, fit.alpha_distinct[lines], bounds[lines]], schema=schema))
 
 
-def _write_draws(path: Path, fit: Fit, picked: np.ndarray) -> None:
-    """One line per draw: whether it was released, and the parameters, one column per entry."""
-    released = np.zeros(fit.draws.num_draws, bool)
-    released[picked] = True
-    columns: dict[str, np.ndarray] = {"released": released}
-    for name, values in fit.draws.theta.items():
-        flat = values.reshape(len(values), -1)
-        labels = [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(flat.shape[1])]
-        columns |= dict(zip(labels, flat.T, strict=True))
-    pq.write_table(pa.table(columns), path)
+def _write_rounds(path: Path, rounds: Sequence[Weighting]) -> None:
+    """One line per round and line of `records.parquet`, in its order: alpha and Lipschitz bound."""
+    label = pa.DictionaryArray.from_arrays(
+        np.repeat(np.arange(len(rounds), dtype=np.int8), len(rounds[0].alpha)), [w.label for w in rounds]
+    )
+    alpha, bounds = (np.concatenate([getattr(w, name) for w in rounds]) for name in ("alpha", "lipschitz"))
+    pq.write_table(pa.table({"round": label, "alpha": alpha, "lipschitz": bounds}), path)
+
+
+def _write_draws(path: Path, rounds: Sequence[Weighting], fits: Sequence[Fit], picked: np.ndarray) -> None:
+    """One line per draw of each round: whether it was released, mu, and the parameters, one column per entry."""
+    tables = []
+    for number, (w, fit) in enumerate(zip(rounds, fits, strict=True), start=1):
+        released = np.zeros(fit.draws.num_draws, bool)
+        if number == len(rounds):
+            released[picked] = True
+        columns: dict[str, Any] = {"round": [w.label] * len(released), "released": released}
+        for name, values in fit.draws.theta.items():
+            flat = values.reshape(len(values), -1)
+            labels = [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(flat.shape[1])]
+            columns |= dict(zip(labels, flat.T, strict=True))
+        if w.mu is not None:
+            columns["mu"] = w.mu
+        tables.append(pa.table(columns))
+    pq.write_table(pa.concat_tables(tables), path)

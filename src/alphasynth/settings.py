@@ -50,6 +50,7 @@ class Settings:
     sort_rows: bool = False
     dataset: str | None = None
     ledger: str | None = None
+    report: bool = True
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:

@@ -1,4 +1,4 @@
-"""`synthesize`: tables of synthetic rows from draws of parameters; `Release`, the only thing that may leave."""
+"""`synthesize`: tables of synthetic rows from draws of parameters."""
 
 from __future__ import annotations
 
@@ -13,19 +13,10 @@ from alphasynth.errors import InputError
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.frames import Frame, build, column_names, kind_of, like, select, take
 from alphasynth.grouping import Grouped
-from alphasynth.guarantee import PublicGuarantee
 from alphasynth.sampler import Draws, Key, child
 
 # New records are simulated this many at a time: what is gathered for 10 million of them at once would not fit.
 ROWS_AT_A_TIME = 1_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """What may leave: synthetic tables and the public part of the guarantee."""
-
-    tables: tuple[Frame, ...] = field(repr=False)
-    guarantee: PublicGuarantee
 
 
 @dataclass(frozen=True, eq=False)

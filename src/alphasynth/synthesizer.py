@@ -24,8 +24,11 @@ from alphasynth.model import Model
 from alphasynth.own_model import OwnModel
 from alphasynth.priors import CoefficientPrior
 from alphasynth.records import Records
+from alphasynth.release import Release
+from alphasynth.rounds import weightings
 from alphasynth.sampler import Key, Sampler, child
-from alphasynth.synthesize import Layout, Release, Simulation, pick, synthesize
+from alphasynth.synthesize import Layout, Simulation, pick, synthesize
+from alphasynth.weighting import Weighting
 from alphasynth.weights import CW, Given
 
 
@@ -213,6 +216,11 @@ class Synthesizer:
     def guarantee_(self) -> Guarantee:
         """The realised guarantee; confidential."""
         return self._fitted.guarantee
+
+    @property
+    def weightings_(self) -> tuple[Weighting, ...]:
+        """Weights, bounds and draws of mu of every round; confidential."""
+        return weightings(self.trail_, self._fitted.problem)
 
     @property
     def picked_(self) -> np.ndarray:

@@ -1,0 +1,168 @@
+"""The confidential page: everything that helps decide about a release, for those who hold the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from alphasynth import figures, measures, page
+from alphasynth.marks import Figure
+from alphasynth.measures import Lines, is_vector
+from alphasynth.records import Records
+from alphasynth.risk import IdentificationRisk, MatchRates, align, identification_risk, match_rates, mean_rates
+from alphasynth.utility import Utility, evaluate
+from alphasynth.values import QUANTILES, is_numeric, together, values_of
+from alphasynth.weighting import Weighting
+
+# Shares of the value (relative); the paper's authors use 0.15 to 0.3.
+RADII = ((0.1, True), (0.2, True), (0.3, True))
+MOST_ALIGNED = 3  # tables whose match rates are averaged; they differ little
+BANNER = "CONFIDENTIAL. This page was computed from single records: do not publish it, or any number or figure on it."
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A synthesizer as the page shows it (confidential): its weights, its tables, and what was measured.
+
+    An earlier round of a mechanism has no tables.
+    """
+
+    weighting: Weighting | None
+    label: str
+    rules: tuple[str, ...] = ()
+    tables: tuple[Records, ...] = field(default=(), repr=False)
+    utility: Utility | None = None
+    risks: tuple[IdentificationRisk, ...] = ()
+    rates: tuple[tuple[str, MatchRates], ...] = ()
+
+
+def measured(
+    weighting: Weighting | None,
+    label: str,
+    rules: Sequence[str],
+    held: Records,
+    tables: Sequence[Records],
+    draws: Sequence[int] | None = None,
+    regressions: Sequence[str] | None = None,
+    quantiles: Sequence[float] = QUANTILES,
+    radii: Sequence[tuple[float, bool]] = RADII,
+    known: Sequence[str] | None = None,
+    rates: Sequence[tuple[str, MatchRates]] = (),
+) -> Outcome:
+    """A synthesizer's tables, measured against the confidential records; risk is measured on their response.
+
+    Match rates, where they are not given, are of rows paired by the `known` columns, unless told all but the response.
+    """
+    utility = evaluate(held, tables, draws=draws, regressions=regressions, quantiles=quantiles)
+    if known is None:
+        known = [name for name in held.columns if name != held.response]
+    numeric = is_numeric(held.columns[held.response])
+    risks = tuple(identification_risk(held, tables, *reach) for reach in radii) if numeric else ()
+    if known and numeric and not rates:
+        rates = _rates(held, tables, known, radii)
+    return Outcome(weighting, label, tuple(rules), tuple(tables), utility, risks, tuple(rates))
+
+
+def _rates(
+    held: Records, tables: Sequence[Records], known: Sequence[str], radii: Sequence[tuple[float, bool]]
+) -> tuple[tuple[str, MatchRates], ...]:
+    """Match rates of the tables that have the confidential rows in their known columns."""
+    aligned = [pair for pair in (align(held, table, known) for table in tables[:MOST_ALIGNED]) if pair is not None]
+    return tuple(
+        (
+            measures.reach(radius, relative),
+            mean_rates([match_rates(pair, radius, relative) for pair in aligned]),
+        )
+        for radius, relative in radii
+        if aligned
+    )
+
+
+def build(
+    title: str,
+    held: Records,
+    outcomes: Sequence[Outcome],
+    guarantee: Sequence[page.Block] = (),
+    banners: Sequence[str] = (),
+    footer: str = "",
+) -> page.Page:
+    """The page of one run, its rounds being the outcomes, or of several synthesizers of one table."""
+    weightings = [o.weighting for o in outcomes if o.weighting is not None]
+    shown = [o for o in outcomes if o.utility is not None]
+    sections = [page.Section("guarantee", "What is claimed", tuple(guarantee))] if guarantee else []
+    if weightings:
+        sections.append(page.Section("weights", "Weights and Lipschitz bounds", _weights(weightings)))
+    sections.append(page.Section("utility", "Utility", _utility(held, shown, weightings)))
+    if any(o.risks for o in shown):
+        sections.append(page.Section("risk", "Empirical risk", _risk(shown)))
+    return page.Page(title, tuple(sections), (BANNER, *banners), footer)
+
+
+def _weights(weightings: Sequence[Weighting]) -> tuple[page.Block, ...]:
+    heads = ("synthesizer", "Delta", "epsilon per draw", "mean weight", "smallest weight", "records with weight 1")
+    lines = [
+        (
+            w.label,
+            page.bound(w.delta),
+            page.bound(2 * w.delta),
+            w.mean_alpha,
+            float(w.alpha.min()),
+            int(w.counts[w.alpha == 1].sum()),
+        )
+        for w in weightings
+    ]
+    drawn = [
+        figures.lipschitz_violins(weightings),
+        figures.lipschitz_against_weight(weightings),
+        figures.weight_violins(weightings),
+        figures.weight_histograms(weightings),
+    ]
+    return (page.table("Weights; Delta and epsilon are rounded up", heads, lines, series=True), *_figures(drawn))
+
+
+def _figures(drawn: Sequence[Figure | None]) -> list[page.Block]:
+    return [page.figure_block(figure) for figure in drawn if figure is not None and figure.panels]
+
+
+def _utility(held: Records, shown: Sequence[Outcome], weightings: Sequence[Weighting]) -> tuple[page.Block, ...]:
+    utilities = {o.label: o.utility for o in shown if o.utility is not None}
+    vector = {o.label: is_vector(o.rules) for o in shown}
+    blocks: list[page.Block] = []
+    if any(vector.values()):
+        blocks.append(page.warning(measures.VECTOR_WEIGHTS))
+    blocks += _lines(measures.statistic_lines(utilities, vector))
+    response = held.response
+    if is_numeric(held.columns[response]):
+        confidential = values_of(held, response)
+        synthetic = {o.label: together([values_of(table, response) for table in o.tables]) for o in shown}
+        drawn = [
+            figures.statistic_violins({label: u.comparisons for label, u in utilities.items()}),
+            figures.value_violins(response, confidential, synthetic),
+            figures.mean_densities(weightings, confidential.mean),
+        ]
+        blocks += _figures(drawn)
+    blocks += _lines(measures.distance_lines(utilities))
+    blocks += _lines(measures.propensity_lines(utilities))
+    blocks += _lines(measures.association_lines(utilities))
+    blocks += _lines(measures.coefficient_lines(utilities))
+    return tuple(blocks)
+
+
+def _risk(shown: Sequence[Outcome]) -> tuple[page.Block, ...]:
+    blocks = [
+        page.text(
+            "These figures describe the tables at hand. They are no part of the guarantee, and a low one is no proof"
+            " of safety."
+        )
+    ]
+    blocks += _lines(measures.risk_lines({o.label: o.risks for o in shown}))
+    blocks += _figures([figures.risk_violins({o.label: o.risks for o in shown if o.risks})])
+    blocks += _lines(measures.match_lines({o.label: o.rates for o in shown}))
+    return tuple(blocks)
+
+
+def _lines(found: Lines) -> list[page.Block]:
+    if not found.lines:
+        return []
+    blocks = [page.table(found.caption, found.heads, found.lines, series=True)]
+    return [*blocks, page.note(found.note)] if found.note else blocks

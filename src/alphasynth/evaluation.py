@@ -1,0 +1,158 @@
+"""One evaluation from addresses of tables to measures: what `alphasynth evaluate` runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from alphasynth import confidential_page, measures, page
+from alphasynth.confidential_page import RADII, Outcome, measured
+from alphasynth.errors import InputError
+from alphasynth.measures import Lines
+from alphasynth.palette import SYNTHETIC
+from alphasynth.records import Records
+from alphasynth.risk import Aligned, MatchRates, Nearest, match_rates, mean_rates, nearest_distances
+from alphasynth.tables import is_database, open_table
+from alphasynth.utility import SEED, check_alike, shared_columns
+from alphasynth.values import QUANTILES, is_numeric, read_records
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compare, and how."""
+
+    confidential: str
+    synthetic: tuple[str, ...]
+    columns: Sequence[str] | None = None
+    target: str | None = None
+    quantiles: Sequence[float] | None = None
+    regressions: Sequence[str] | None = None
+    draws: Sequence[float] | None = None
+    radii: Sequence[float] | None = None
+    relative: bool = True
+    known: tuple[str, ...] = ()
+    aligned: bool = False
+    holdout: str | None = None
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What came out (confidential)."""
+
+    held: Records = field(repr=False)
+    outcome: Outcome
+    nearest: Nearest | None = None
+
+    @property
+    def tables(self) -> dict[str, Lines]:
+        """Every measure as a table."""
+        label, utility = self.outcome.label, self.outcome.utility
+        assert utility is not None
+        of = {label: utility}
+        found = {
+            "statistics": measures.statistic_lines(of),
+            "distances": measures.distance_lines(of),
+            "propensity": measures.propensity_lines(of),
+            "associations": measures.association_lines(of),
+            "regression": measures.coefficient_lines(of),
+            "identification_risk": measures.risk_lines({label: self.outcome.risks}),
+            "match_rates": measures.match_lines({label: self.outcome.rates}),
+        }
+        if self.nearest is not None:
+            found["nearest_records"] = measures.nearest_lines(label, self.nearest)
+        return found
+
+    def html(self) -> str:
+        """A confidential page of it."""
+        blocks = [page.text(f"{self.held.n:,} confidential records and {len(self.outcome.tables)} synthetic table(s).")]
+        if self.nearest is not None:
+            lines = measures.nearest_lines(self.outcome.label, self.nearest)
+            blocks += [page.table(lines.caption, lines.heads, lines.lines), page.note(lines.note)]
+        built = confidential_page.build(f"Evaluation: {self.held.response}", self.held, [self.outcome], blocks)
+        return page.render(built)
+
+
+def run(request: Request) -> Evaluation:
+    """Open the tables, compare them, measure risk; raise `InputError` for what does not fit together."""
+    options = {"delimiter": request.delimiter, "encoding": request.encoding}
+    in_order = request.aligned
+    if in_order and any(is_database(address) for address in (request.confidential, *request.synthetic)):
+        raise InputError("--aligned needs files, whose rows have an order, found a table of a database")
+    confidential = open_table(request.confidential, in_order=in_order, **options)  # type: ignore[arg-type]
+    synthetic = [open_table(address, in_order=in_order) for address in request.synthetic]
+    names = shared_columns([confidential, *synthetic], request.columns)
+    names = list(dict.fromkeys((*names, *request.known)))
+    held = read_records(confidential, names)
+    target = request.target or next((name for name in names if is_numeric(held.columns[name])), names[0])
+    if target not in held.columns:
+        raise InputError(f"--target must be one of the columns compared, found {target!r}")
+    held = _of(held, target)
+    tables = [_of(read_records(table, names), target) for table in synthetic]
+    check_alike(held, tables)
+    radii = [(radius, request.relative) for radius in request.radii or ()] or list(RADII)
+    outcome = measured(
+        None,
+        SYNTHETIC,
+        (),
+        held,
+        tables,
+        _draws(request),
+        request.regressions,
+        request.quantiles or QUANTILES,
+        radii,
+        request.known,
+        () if not request.aligned else _aligned(held, tables, request.known, radii),
+    )
+    nearest = None
+    if request.holdout is not None:
+        rng = np.random.default_rng(SEED)
+        nearest = nearest_distances(rng, held, tables, _of(read_records(open_table(request.holdout), names), target))
+    return Evaluation(held, outcome, nearest)
+
+
+def _of(records: Records, target: str) -> Records:
+    return Records(target, records.columns, records.counts, records.index)
+
+
+def _draws(request: Request) -> list[int] | None:
+    """The draw of each table: as told, or as a guarantee.json beside the tables says."""
+    if request.draws is not None:
+        if any(draw != int(draw) for draw in request.draws):
+            raise InputError("--draws must be whole numbers, found others")
+        return [int(draw) for draw in request.draws]
+    found = [_draw(Path(address)) for address in request.synthetic if not is_database(address)]
+    known = [draw for draw in found if draw is not None]
+    return known if len(known) == len(request.synthetic) else None
+
+
+def _draw(path: Path) -> int | None:
+    """The draw that a file of a release came from, by the guarantee.json next to it."""
+    try:
+        statement = json.loads((path.parent / "guarantee.json").read_text(encoding="utf-8"))
+        return next((int(entry["draw"]) for entry in statement["tables"] if entry["file"] == path.name), None)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _aligned(
+    held: Records, tables: Sequence[Records], known: Sequence[str], radii: Sequence[tuple[float, bool]]
+) -> tuple[tuple[str, MatchRates], ...]:
+    """Match rates of tables whose rows stand in the confidential table's order."""
+    own = np.asarray(held.columns[held.response], np.float64)[held.rows_in_order]
+    group = held.group(known)[held.rows_in_order]
+    for table in tables:
+        if table.n != held.n:
+            raise InputError(f"aligned tables must have as many rows, found {held.n:,} and {table.n:,}")
+        for name in known:
+            sides = [np.asarray(records.columns[name])[records.rows_in_order] for records in (held, table)]
+            if not np.array_equal(*sides):
+                raise InputError(f"aligned tables must have the same values in known columns, found others in {name!r}")
+    values = [np.asarray(table.columns[held.response], np.float64)[table.rows_in_order] for table in tables]
+    pairs = [Aligned(own, other, group) for other in values]
+    return tuple((measures.reach(*reach), mean_rates([match_rates(pair, *reach) for pair in pairs])) for reach in radii)

@@ -1,0 +1,103 @@
+"""Figures as files: PNG and SVG drawn by Matplotlib, and the numbers behind them as CSV."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from alphasynth.marks import Bars, Figure, Line, Panel, Points, Reference
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDE, ROW, PLANE = 5.2, 0.42, 3.2  # inches: a panel's width, a violin's height, a plane's height
+LOOK: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "alphasynth",
+}
+COLUMNS = ("panel", "series", "mark", "x", "x_to", "y", "y_to", "records")
+
+
+def save(figure: Figure, folder: Path) -> list[Path]:
+    """Write `name.png`, `name.svg` and `name.csv` into a folder; return their paths."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Sheet
+
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{figure.name}.{kind}" for kind in ("png", "svg", "csv")]
+    with matplotlib.rc_context(LOOK):
+        across = 2 if len(figure.panels) > 1 else 1
+        down = -(-len(figure.panels) // across)
+        tallest = max(max(ROW * len(panel.rows) + 1.2, 0) if panel.rows else PLANE for panel in figure.panels)
+        sheet = Sheet(figsize=(WIDE * across, tallest * down + 0.5), layout="constrained")
+        FigureCanvasAgg(sheet)
+        sheet.suptitle(figure.title)
+        spaces = sheet.subplots(down, across, squeeze=False).ravel()
+        for space in spaces[len(figure.panels) :]:
+            space.set_visible(False)
+        for space, panel in zip(spaces, figure.panels, strict=False):
+            _draw(space, panel, figure.colours)
+        # No date: the same results make the same file.
+        sheet.savefig(files[0], dpi=160, metadata={"Software": None, "Description": figure.alt})
+        sheet.savefig(files[1], metadata={"Date": None, "Creator": None, "Description": figure.alt})
+    with files[2].open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(figure.numbers())
+    return files
+
+
+def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
+    space.set_title(panel.title, fontsize=9)
+    space.set_xlabel(panel.x_label)
+    space.set_ylabel(panel.y_label)
+    for mark in panel.marks:
+        if isinstance(mark, Reference):
+            _draw_reference(space, mark, colours)
+        elif isinstance(mark, Points):
+            space.scatter(mark.x, mark.y, s=9, color=colours[mark.series], alpha=0.6, linewidths=0, label=mark.series)
+        elif isinstance(mark, Bars):
+            space.stairs(mark.shares, mark.edges, fill=True, color=colours[mark.series], alpha=0.5, label=mark.series)
+        elif isinstance(mark, Line):
+            space.plot(mark.x, mark.y, color=colours[mark.series], label=mark.series)
+    _draw_rows(space, panel, colours)
+    if not panel.rows and panel.series:
+        space.legend(frameon=False)
+
+
+def _draw_reference(space: Axes, mark: Reference, colours: dict[str, str]) -> None:
+    if mark.to is not None:
+        space.axvspan(mark.at, mark.to, color="#8a8a8a", alpha=0.25, linewidth=0)
+        return
+    style: dict[str, Any] = {"linestyle": "--", "linewidth": 1.2}
+    style["color"] = colours[mark.series] if mark.series else "#555555"
+    if mark.axis == "y":
+        space.axhline(mark.at, **style)
+    else:
+        space.axvline(mark.at, **style)
+
+
+def _draw_rows(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
+    if not panel.rows:
+        return
+    for i, mark in enumerate(panel.rows):
+        place, colour = len(panel.rows) - 1 - i, colours[mark.series]
+        if len(mark.grid) == 1:
+            space.plot([mark.grid[0]] * 2, [place - 0.35, place + 0.35], color=colour, linewidth=3)
+        else:
+            reach = 0.42 * mark.density
+            space.fill_between(mark.grid, place - reach, place + reach, color=colour, alpha=0.55, linewidth=0.8)
+        ends, width = (mark.interval, 3.5) if mark.interval else ((mark.quartiles[0], mark.quartiles[2]), 1.5)
+        space.plot(ends, [place, place], color="#222222", linewidth=width, solid_capstyle="butt")
+        space.plot([mark.quartiles[1]], [place], "o", color="white", markeredgecolor="#222222", markersize=4)
+    space.set_yticks(range(len(panel.rows)), [mark.series for mark in reversed(panel.rows)])
+    space.grid(visible=False, axis="y")

@@ -1,0 +1,194 @@
+"""Utility and risk as tables of text and numbers, for the page and for the terminal alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from alphasynth.intervals import Interval
+from alphasynth.marks import short
+from alphasynth.risk import IdentificationRisk, MatchRates, Nearest
+from alphasynth.utility import Comparison, Utility
+
+TAILS = "‡"  # beside a statistic that vector weights bias
+VECTOR_WEIGHTS = (
+    f"Vector weights draw in the tails for good: statistics marked {TAILS} are biased whatever m is, and no interval "
+    "here covers them as often as it says."
+)
+
+
+class Lines(NamedTuple):
+    """A table: what it is, its heads, its lines of text and numbers, and what to know about it."""
+
+    caption: str
+    heads: tuple[str, ...]
+    lines: Sequence[tuple[object, ...]]
+    note: str = ""
+
+
+def is_vector(rules: Sequence[str]) -> bool:
+    """Whether a mechanism of these rules weights records differently."""
+    return any(rule != "SW" for rule in rules)
+
+
+def spoken(interval: Interval | None) -> str:
+    """An interval in words; nothing where there is none."""
+    return "" if interval is None else f"{short(interval.low)} to {short(interval.high)}"
+
+
+def statistic_lines(utilities: Mapping[str, Utility], vector: Mapping[str, bool] | None = None) -> Lines:
+    """Statistics with both intervals, one line per synthesizer and statistic."""
+    marks = vector or {}
+    first = ("synthesizer", "column", "statistic", "confidential", "95 % interval", "synthetic")
+    heads = (*first, "95 % interval (paper)", "overlap (paper)", "95 % interval (combined)", "overlap (combined)")
+    lines = [
+        _statistic(label, found, marks.get(label, False)) for label, u in utilities.items() for found in u.comparisons
+    ]
+    single = any(found.synthetic.combined.interval is None for u in utilities.values() for found in u.comparisons)
+    note = (
+        "Paper: end points of each table's bootstrap interval, averaged over the tables; it leaves out that tables "
+        "differ because their draws do. Combined: variance T = W rows/n + B/m, W the mean of the tables' own "
+        "variances, B the variance between draws. Overlap: the shared part as a share of each interval's length, "
+        "averaged; 1 is perfect, below 0 they are apart."
+    )
+    if single:
+        note += " One draw leaves B unknown, so there is no combined interval."
+    return Lines("Statistics by column", heads, lines, note)
+
+
+def _statistic(label: str, found: Comparison, vector: bool) -> tuple[object, ...]:
+    synthetic = found.synthetic
+    mark = f" {TAILS}" if vector and synthetic.statistic.in_the_tails else ""
+    return (
+        label,
+        synthetic.column,
+        synthetic.statistic.name + mark,
+        found.value,
+        spoken(found.interval),
+        synthetic.combined.estimate,
+        spoken(synthetic.averaged),
+        round(found.overlap_averaged, 3),
+        spoken(synthetic.combined.interval),
+        None if found.overlap_combined is None else round(found.overlap_combined, 3),
+    )
+
+
+def distance_lines(utilities: Mapping[str, Utility]) -> Lines:
+    """Distances of the columns' distributions."""
+    lines = [
+        (label, column, d.largest, d.mean_squared, d.wasserstein)
+        for label, u in utilities.items()
+        for column, d in u.distances.items()
+    ]
+    note = (
+        "Largest and mean squared difference of the two empirical distribution functions, over the merged rows; "
+        "Wasserstein-1 is in the column's own unit. Averages over the synthetic tables."
+    )
+    heads = ("synthesizer", "column", "ECDF, largest", "ECDF, mean squared", "Wasserstein-1")
+    return Lines("Distances of distributions", heads, lines, note)
+
+
+def propensity_lines(utilities: Mapping[str, Utility]) -> Lines:
+    """pMSE and S_pMSE."""
+    lines = [
+        (label, p.model, p.pmse, p.null, p.standardised, p.rows)
+        for label, u in utilities.items()
+        for p in u.propensities
+    ]
+    note = (
+        "pMSE is the mean squared distance of modelled propensities (how likely a row is synthetic) from the share "
+        "of synthetic rows. The null is what a table from the confidential distribution itself would score by "
+        "chance, by formula for the logistic model and by shuffling for the tree; S_pMSE is their ratio. About 1 is "
+        "as good as a bootstrap of the confidential table, and rows from a posterior draw of the right model score "
+        "about 1 + (rows/n)/alpha under a scalar weight alpha, 2 without weights. Far above, the model tells the "
+        "tables apart."
+    )
+    return Lines("Propensity scores", ("synthesizer", "model", "pMSE", "null", "S_pMSE", "rows merged"), lines, note)
+
+
+def association_lines(utilities: Mapping[str, Utility]) -> Lines:
+    """Associations of pairs of columns."""
+    lines = [
+        (
+            label,
+            a.pair.one,
+            a.pair.other,
+            a.pair.measure,
+            a.confidential,
+            a.synthetic,
+            f"{short(a.lowest)} to {short(a.highest)}",
+        )
+        for label, u in utilities.items()
+        for a in u.associations
+    ]
+    heads = ("synthesizer", "column", "and", "measure", "confidential", "synthetic", "range over tables")
+    return Lines("Associations of pairs of columns", heads, lines)
+
+
+def coefficient_lines(utilities: Mapping[str, Utility]) -> Lines:
+    """Regression coefficients side by side."""
+    lines = [
+        (label, c.term, c.value, c.error, c.synthetic.estimate, spoken(c.synthetic.interval), c.apart)
+        for label, u in utilities.items()
+        for c in u.coefficients
+    ]
+    kinds = {f"{c.regression}, {c.kind}" for u in utilities.values() for c in u.coefficients}
+    heads = ("synthesizer", "term", "confidential", "standard error", "synthetic", "95 % interval (combined)", "apart")
+    note = (
+        "Apart: distance in standard errors of the confidential coefficient; that of a bootstrap of the confidential "
+        "table would be about 0.8 on average."
+    )
+    return Lines(f"Regression: {'; '.join(sorted(kinds))}", heads, lines, note)
+
+
+def risk_lines(risks: Mapping[str, Sequence[IdentificationRisk]]) -> Lines:
+    """Identification risk within radii."""
+    lines = [
+        (label, reach(risk.radius, risk.relative), risk.mean_before, risk.mean, risk.alone)
+        for label, found in risks.items()
+        for risk in found
+    ]
+    note = (
+        "For each record, the share of rows whose value is outside a ball around the record's own (CW's risk), "
+        "averaged over records and tables: in the confidential table, and in the synthetic ones. Alone: records that"
+        " no synthetic row comes near in any table. Empirical: it describes these tables and promises nothing."
+    )
+    heads = ("synthesizer", "radius", "risk, confidential", "risk, synthetic", "records alone")
+    return Lines("Identification risk within a radius (empirical)", heads, lines, note)
+
+
+def reach(radius: float, relative: bool) -> str:
+    """A radius in words."""
+    return f"{radius:.10g}" + (" of the value" if relative else "")
+
+
+def match_lines(rates: Mapping[str, Sequence[tuple[str, MatchRates]]]) -> Lines:
+    """Match rates of aligned tables."""
+    lines = [
+        (label, radius, r.expected, r.true_rate, r.false_rate, r.unique)
+        for label, found in rates.items()
+        for radius, r in found
+    ]
+    note = (
+        "An intruder knows each record's public columns, and its value to within the radius, and looks for it. "
+        "Expected: mean over records of one over the number of matching rows, where the record's own row is one of "
+        "them. True: records whose single match is their own row. False: single matches that are another's. Single: "
+        "records with one match. Empirical: it promises nothing."
+    )
+    heads = ("synthesizer", "radius", "expected match rate", "true match rate", "false match rate", "single matches")
+    return Lines("Match rates of aligned rows (empirical)", heads, lines, note)
+
+
+def nearest_lines(label: str, nearest: Nearest) -> Lines:
+    """Nearest-record distances."""
+    lines: list[tuple[object, ...]] = [
+        (label, "confidential", nearest.median, nearest.smallest, nearest.nearer),
+        (label, "holdout", nearest.median_holdout, nearest.smallest_holdout, 1 - nearest.nearer),
+    ]
+    note = (
+        f"From each synthetic row to the nearest of {nearest.size:,} confidential records and of {nearest.size:,} "
+        "held out. Shares near 0.5 say that synthetic rows are no nearer to the records they were made from than to "
+        "others. Empirical: it promises nothing."
+    )
+    heads = ("synthesizer", "reference", "median distance", "5 % quantile", "share of rows nearer to it")
+    return Lines("Nearest-record distances (empirical)", heads, lines, note)

@@ -1,0 +1,31 @@
+"""One look: the same colour for the same synthesizer everywhere, told apart by all eyes, on light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+CONFIDENTIAL = "confidential"
+SYNTHETIC = "synthetic"
+COLOURS = {
+    CONFIDENTIAL: "#8a8a8a",
+    "Unweighted": "#56b4e9",
+    "LW": "#e69f00",
+    "CW": "#cc79a7",
+    "SW": "#009e73",
+    "LW_final": "#d55e00",
+    "CW_final": "#3b6fd4",
+    SYNTHETIC: "#009e73",
+}
+# For labels of the user's own, in the order in which they appear.
+OTHERS = ("#b8a300", "#7b5ea7", "#2f8f9d", "#a0522d")
+
+
+def colours(labels: Sequence[str], like: str | None = None) -> dict[str, str]:
+    """Colour of each label; those without one of their own take `like`'s, or the next free one.
+
+    >>> colours(["LW", "mine"])
+    {'LW': '#e69f00', 'mine': '#b8a300'}
+    """
+    free = [label for label in labels if label not in COLOURS]
+    given = {label: COLOURS.get(like or "", OTHERS[i % len(OTHERS)]) for i, label in enumerate(free)}
+    return {label: COLOURS.get(label) or given[label] for label in labels}

@@ -1,0 +1,182 @@
+"""The public page: what the tables are, what is promised, how to use them; from a `Release` and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import numpy as np
+
+from alphasynth import figures, page
+from alphasynth.catalogue import FAMILIES, MECHANISMS
+from alphasynth.formula import Formula
+from alphasynth.guarantee import PublicGuarantee, as_written
+from alphasynth.measures import TAILS, VECTOR_WEIGHTS, is_vector, spoken
+from alphasynth.records import Records
+from alphasynth.release import Release
+from alphasynth.utility import SEED, Estimates, estimates
+from alphasynth.values import is_numeric, read_records, statistics, together, values_of
+
+MOST_SHOWN = 6  # tables that have a violin of their own
+ALL = "all tables"
+READERS = {
+    ".csv": "read_csv(path)",
+    ".tsv": "read_csv(path, sep='\\t')",
+    ".parquet": "read_parquet(path)",
+    ".arrow": "read_feather(path)",
+    ".feather": "read_feather(path)",
+    ".xpt": "read_sas(path)",
+    ".sav": "read_spss(path)",
+    ".dta": "read_stata(path)",
+}
+
+
+def build(release: Release) -> page.Page:
+    """The page of a release."""
+    guarantee = release.guarantee
+    response = Formula.parse(guarantee.formula).response
+    tables = [read_records(table, [response]) for table in release.tables]
+    names = [f"table {i}" for i in range(1, len(tables) + 1)]
+    sections = [
+        page.Section("data", "What these data are", _data(release, names, tables, response)),
+        page.Section("guarantee", "What is promised, and what is not", _guarantee(guarantee)),
+        page.Section("use", "How to use them", _use(release, names, tables, response)),
+    ]
+    banners = (
+        []
+        if guarantee.releasable
+        else ["NOT FOR RELEASE: the random seed was fixed, so who guesses it can repeat the run."]
+    )
+    return page.Page(
+        f"Synthetic data: {response}",
+        tuple(sections),
+        tuple(banners),
+        f"Made by alphasynth {guarantee.version} from the published tables and their guarantee alone.",
+        guarantee.mechanism,
+    )
+
+
+def _data(release: Release, names: list[str], tables: list[Records], response: str) -> tuple[page.Block, ...]:
+    guarantee = release.guarantee
+    public = ", ".join(guarantee.public_columns) or "none"
+    files = release.files or [""] * len(names)
+    family = FAMILIES.get(guarantee.family, "")
+    made = (
+        f"The column {response} is synthetic: its values were simulated by a statistical model fitted to "
+        f"{guarantee.n:,} confidential records, each record's part in the fit being limited by a weight. No value in "
+        "it was copied from a record."
+    )
+    kept = (
+        "Columns declared public stand in the tables as they do in the confidential one; the guarantee does not "
+        "cover them."
+        if guarantee.public_columns
+        else "There are no other columns."
+    )
+    mechanism = MECHANISMS.get(guarantee.mechanism, "")
+    return (
+        page.text(f"{made} {kept}"),
+        page.facts(
+            ("model", f"{guarantee.formula}, {guarantee.family}" + (f" ({family})" if family else "")),
+            ("mechanism", guarantee.mechanism + (f" ({mechanism.split(';')[0]})" if mechanism else "")),
+            ("draws of parameters", f"{guarantee.m:,}, each with {_count(guarantee.tables_per_draw, 'table')}"),
+            ("columns declared public", public),
+        ),
+        page.table(
+            "Tables",
+            ("table", "file", "draw", "rows"),
+            [
+                (name, file, draw, table.n)
+                for name, file, draw, table in zip(names, files, release.draws, tables, strict=True)
+            ],
+        ),
+    )
+
+
+def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
+    epsilon = "none was set" if guarantee.epsilon is None else as_written(guarantee.epsilon)
+    return (
+        page.text(f"{guarantee}"),
+        page.facts(
+            ("policy budget, epsilon in all", epsilon),
+            ("kind of promise", "an estimate for this database (instance); not epsilon-differential privacy"),
+            ("neighbouring databases", guarantee.neighbours),
+            ("unit of privacy", guarantee.unit),
+            ("records", f"{guarantee.n:,}, a number treated as public"),
+            ("posterior draws", f"{guarantee.num_draws:,}, by {guarantee.sampler}"),
+        ),
+    )
+
+
+def _use(release: Release, names: list[str], tables: list[Records], response: str) -> tuple[page.Block, ...]:
+    guarantee = release.guarantee
+    blocks = [
+        page.text(
+            "Compute what you want to know in each table. The mean of the results is the estimate. For its "
+            "uncertainty the scatter between draws counts as well as that within a table: with W the mean of the "
+            f"tables' own variances of the estimate, B its variance between draws, n = {guarantee.n:,} and m = "
+            f"{guarantee.m:,}, the variance is T = W rows/n + B/m. Tables of one draw are averaged first."
+        )
+    ]
+    if guarantee.m == 1:
+        blocks.append(
+            page.warning(
+                "There is one draw, so B is not known: these data give estimates, and no honest interval for them."
+            )
+        )
+    vector = is_vector(guarantee.rules)
+    if vector:
+        blocks.append(page.warning(VECTOR_WEIGHTS))
+    if is_numeric(tables[0].columns[response]):
+        blocks += _statistics(release, names, tables, response, vector)
+    blocks += [page.heading("In Python"), page.code(_program(release, response))]
+    return tuple(blocks)
+
+
+def _statistics(
+    release: Release, names: list[str], tables: list[Records], response: str, vector: bool
+) -> list[page.Block]:
+    guarantee, mechanism = release.guarantee, release.guarantee.mechanism
+    values = [values_of(table, response) for table in tables]
+    rng = np.random.default_rng(SEED)
+    found = estimates(rng, response, statistics(), values, guarantee.n, release.draws)
+    lines = [_line(estimate, vector) for estimate in found]
+    shown = names[:MOST_SHOWN] if len(names) > 1 else []
+    drawn = [
+        figures.table_violins(response, {ALL: together(values), **dict(zip(shown, values, strict=False))}, mechanism),
+        figures.estimate_violins(found, ALL, shown, mechanism),
+    ]
+    table = page.table(f"Statistics of {response}", ("statistic", "estimate", "95 % interval, from T"), lines)
+    return [table, *(page.figure_block(figure) for figure in drawn)]
+
+
+def _line(estimate: Estimates, vector: bool) -> tuple[object, ...]:
+    mark = f" {TAILS}" if vector and estimate.statistic.in_the_tails else ""
+    return (estimate.statistic.name + mark, estimate.combined.estimate, spoken(estimate.combined.interval))
+
+
+def _program(release: Release, response: str) -> str:
+    """Lines that compute the mean and its interval from the published files."""
+    guarantee = release.guarantee
+    first = PurePath(release.files[0] if release.files else "synthetic_01.csv")
+    read = READERS.get(first.suffix, READERS[".csv"])
+    pattern = f"{first.stem.rstrip('0123456789')}*{first.suffix}"
+    lines = [
+        "from glob import glob",
+        "import pandas as pd",
+        "",
+        f"tables = [pd.{read} for path in sorted(glob({pattern!r}))]",
+        f"q = pd.Series([table[{response!r}].mean() for table in tables])",
+        f"w = pd.Series([table[{response!r}].var() / len(table) for table in tables])",
+    ]
+    if guarantee.tables_per_draw > 1:
+        lines.append(f"q = q.groupby(q.index // {guarantee.tables_per_draw}).mean()  # tables of one draw first")
+    if guarantee.m == 1:
+        return "\n".join([*lines, "print(q.mean())"])
+    lines += [
+        f"T = w.mean() * len(tables[0]) / {guarantee.n} + q.var() / {guarantee.m}",
+        "print(q.mean(), q.mean() - 1.96 * T**0.5, q.mean() + 1.96 * T**0.5)",
+    ]
+    return "\n".join(lines)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,27 @@
+"""`Release`: the only thing that may leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from alphasynth.frames import Frame
+from alphasynth.grouping import Stored
+from alphasynth.guarantee import PublicGuarantee
+from alphasynth.records import Records
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What may leave: synthetic tables (frames, stored ones, or their distinct rows) and the public guarantee.
+
+    `files` are the tables' file names, where they have any. Tables stand draw by draw.
+    """
+
+    tables: tuple[Frame | Stored | Records, ...] = field(repr=False)
+    guarantee: PublicGuarantee
+    files: tuple[str, ...] = ()
+
+    @property
+    def draws(self) -> list[int]:
+        """The draw that each table came from, counted from 1."""
+        return [i // self.guarantee.tables_per_draw + 1 for i in range(len(self.tables))]

@@ -1,0 +1,242 @@
+"""The pages of a run folder, rendered from its files alone; and a page that compares synthesizers."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from alphasynth import confidential_page, page, public_page
+from alphasynth.confidential_page import Outcome, measured
+from alphasynth.errors import InputError
+from alphasynth.formula import Formula
+from alphasynth.frames import Frame
+from alphasynth.grouping import Stored
+from alphasynth.guarantee import PublicGuarantee, as_written, round_up
+from alphasynth.images import save
+from alphasynth.marks import Figure
+from alphasynth.records import Records
+from alphasynth.release import Release
+from alphasynth.run_folder import CONFIDENTIAL, RELEASE, SUMMARY
+from alphasynth.tables import open_table
+from alphasynth.values import read_records, values_of
+from alphasynth.weighting import Weighting
+
+if TYPE_CHECKING:
+    from alphasynth.synthesizer import Synthesizer
+
+NAME, FIGURES, GUARANTEE = "report.html", "figures", "guarantee.json"
+# With more distinct rows than this the m tables would not fit beside each other.
+MOST_ROWS = 1_000_000
+LEFT_OUT = (
+    f"There are more than {MOST_ROWS:,} distinct rows: only the synthesized column is compared, without the others."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Rendered:
+    """Pages as HTML, and the figures of the confidential one (all but `public` is confidential)."""
+
+    public: str
+    confidential: str
+    figures: tuple[Figure, ...]
+
+
+def read_release(folder: Path) -> Release:
+    """The release in a folder: its guarantee, and its tables where they are stored; raise `InputError`."""
+    statement = _json(folder / GUARANTEE)
+    try:
+        held: dict[str, Any] = {field.name: statement[field.name] for field in fields(PublicGuarantee)}
+        held |= {name: tuple(value) for name, value in held.items() if isinstance(value, list)}
+        guarantee = PublicGuarantee(**held)
+        files = tuple(entry["file"] for entry in statement["tables"])
+    except (KeyError, TypeError):
+        raise InputError(f"{GUARANTEE} must be one that alphasynth wrote, found another") from None
+    return Release(tuple(open_table(folder / Path(name).name) for name in files), guarantee, files)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InputError(f"a run folder must hold {path.parent.name}/{path.name}, found {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{path.name} must be JSON, found what is not") from None
+
+
+def render_run(run: Path) -> Rendered:
+    """Both pages of a run folder; raise `InputError` where a file of it is missing."""
+    release = read_release(run / RELEASE)
+    confidential = run / CONFIDENTIAL
+    summary = _json(confidential / SUMMARY)
+    try:
+        held, counts = _records(confidential / "records.parquet")
+        rounds = _rounds(confidential, counts)
+    except (OSError, KeyError) as error:
+        raise InputError(f"a run folder must hold what alphasynth wrote, found {type(error).__name__}") from None
+    left_out = held.size > MOST_ROWS and len(held.columns) > 1
+    if left_out:
+        held = _alone(held)
+    tables = tuple(read_records(table, list(held.columns)) for table in release.tables)
+    release = replace(release, tables=tables)
+    guarantee = release.guarantee
+    formula = Formula.parse(guarantee.formula)
+    regressions = [] if formula.intercept_only or left_out else [formula.text]
+    radii = list(dict.fromkeys((*_own_radius(summary), *confidential_page.RADII)))
+    last = measured(
+        rounds[-1], rounds[-1].label, guarantee.rules, held, tables, release.draws, regressions, radii=radii
+    )
+    outcomes = [*(Outcome(w, w.label) for w in rounds[:-1]), last]
+    built = confidential_page.build(
+        f"Run report: {formula.response}, {guarantee.mechanism}",
+        held,
+        outcomes,
+        [*_claims(guarantee, summary), *([page.warning(LEFT_OUT)] if left_out else [])],
+        () if guarantee.releasable else ("NOT FOR RELEASE: the random seed was fixed.",),
+        f"alphasynth {guarantee.version}, run {summary['run']}",
+    )
+    public = page.render(public_page.build(release))
+    return Rendered(public, page.render(built), built.figures)
+
+
+def _records(path: Path) -> tuple[Records, np.ndarray]:
+    """The confidential records of a run, from its own file, with their counts."""
+    lines = pq.read_table(path)
+    names = lines.column_names[:-3]  # then come count, alpha and Lipschitz bound
+    counts = lines.column(len(names)).to_numpy()
+    columns = {name: lines.column(name).to_numpy() for name in names}
+    return Records(names[0], columns, counts, None), counts
+
+
+def _alone(held: Records) -> Records:
+    """The response without the other columns."""
+    values = values_of(held, held.response)
+    return Records(held.response, {held.response: values.values}, values.counts, None)
+
+
+def _rounds(folder: Path, counts: np.ndarray) -> list[Weighting]:
+    """Weights, bounds and draws of mu of every round."""
+    lines = pq.read_table(folder / "rounds.parquet")
+    draws = pq.read_table(folder / "draws.parquet")
+    alpha, bounds = (lines.column(name).to_numpy().reshape(-1, len(counts)) for name in ("alpha", "lipschitz"))
+    labels = list(dict.fromkeys(lines.column("round").to_pylist()[:: len(counts)]))
+    of = np.asarray(draws.column("round").to_pylist())
+    mu = draws.column("mu").to_numpy() if "mu" in draws.column_names else None
+    return [
+        Weighting(label, counts, alpha[i], bounds[i], None if mu is None else mu[of == label])
+        for i, label in enumerate(labels)
+    ]
+
+
+def _own_radius(summary: Mapping[str, Any]) -> list[tuple[float, bool]]:
+    """The radius that the run's own weights used, if they used one."""
+    settled = [entry["settled"] for entry in summary["rounds"] if "radius" in entry["settled"]]
+    return [(float(rule["radius"]), bool(rule["relative"])) for rule in settled]
+
+
+def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> list[page.Block]:
+    """The realised claim, the policy's number, and how each round went."""
+    policy = "none was set" if guarantee.policy_epsilon is None else as_written(guarantee.policy_epsilon)
+    realised = float(summary["epsilon_total"])
+    rounds = [_round(entry) for entry in summary["rounds"]]
+    heads = ["synthesizer", "rule", "settled at", "Delta", "epsilon per draw", "mean weight"]
+    heads += ["sampler", "acceptance", "effective draws", "R-hat", "k-hat", "seconds"]
+    searches = [
+        (s["dial"], page.bound(s["target"]), s["value"], page.bound(s["reached"]), len(s["trials"]))
+        for s in summary["searches"]
+    ]
+    blocks = [
+        page.text(str(summary["guarantee"])),
+        page.facts(
+            ("realised epsilon, all draws", f"{round_up(realised)} for one row; confidential"),
+            ("for one unit of privacy", f"{round_up(float(summary['epsilon_unit']))}: {guarantee.unit}"),
+            ("policy budget", policy),
+            ("draws released", f"{guarantee.m:,}, {guarantee.tables_per_draw} table(s) each"),
+            ("records", f"{summary['n']:,}, {summary['distinct_rows']:,} of them distinct"),
+        ),
+        page.table("Rounds; Delta and epsilon are rounded up", heads, rounds, series=True),
+    ]
+    if searches:
+        heads = ["number searched", "bound to keep", "found", "bound reached", "fits"]
+        blocks.append(page.table("Searches", heads, searches))
+    return blocks
+
+
+def _round(entry: Mapping[str, Any]) -> tuple[object, ...]:
+    settled = ", ".join(f"{n} {v:.4g}" if isinstance(v, float) else f"{n} {v}" for n, v in entry["settled"].items())
+    found = entry["diagnostics"]
+    return (
+        entry["label"],
+        entry["rule"],
+        settled,
+        page.bound(entry["delta"]),
+        page.bound(entry["epsilon"]),
+        entry["mean_alpha"],
+        found.get("sampler"),
+        *(found.get(name) for name in ("acceptance", "ess_bulk", "rhat", "khat")),
+        entry["seconds"],
+    )
+
+
+def write_pages(run: Path) -> Rendered:
+    """Render both pages of a run folder into it, each whole or not at all."""
+    rendered = render_run(run)
+    for folder, html, mode in ((CONFIDENTIAL, rendered.confidential, 0o600), (RELEASE, rendered.public, None)):
+        replace_file(run / folder / NAME, html, mode)
+    return rendered
+
+
+def write_figures(run: Path, rendered: Rendered) -> Path:
+    """Write the confidential page's figures as PNG, SVG and CSV files beside it."""
+    folder = run / CONFIDENTIAL / FIGURES
+    for figure in rendered.figures:
+        for path in save(figure, folder):
+            path.chmod(0o600)
+    folder.chmod(0o700)
+    return folder
+
+
+def replace_file(path: Path, content: str, mode: int | None = None) -> None:
+    """Write a file whole, in the place of an older one."""
+    beside = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        beside.write_text(content, encoding="utf-8")
+        if mode is not None:
+            beside.chmod(mode)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def compare(table: Frame | Stored, synthesizers: Sequence[Synthesizer], title: str | None = None) -> str:
+    """A confidential page, as HTML, that compares fitted synthesizers of one table: weights, bounds, utility, risk.
+
+    All must synthesize the same column and have the same columns on the right-hand side. Raises `InputError`.
+    """
+    if not synthesizers:
+        raise InputError("synthesizers must hold at least one that was fitted, found none")
+    formula = synthesizers[0].formula
+    names = [formula.response, *formula.covariates]
+    if any([s.formula.response, *s.formula.covariates] != names for s in synthesizers):
+        raise InputError("synthesizers must be of the same columns to be compared, found others")
+    held = read_records(table, names)
+    outcomes = []
+    for s in synthesizers:
+        weighting = s.weightings_[-1]
+        release = s.release()
+        tables = [read_records(t, names) for t in release.tables]
+        rules = [type(rule).__name__ for rule in s.trail_.rules]
+        outcomes.append(measured(weighting, weighting.label, rules, held, tables, release.draws))
+    labels = [o.label for o in outcomes]
+    if len(set(labels)) < len(labels):
+        raise InputError("synthesizers must have labels of their own to be told apart, found the same one twice")
+    claims = [page.items(*(str(s.guarantee_) for s in synthesizers))]
+    built = confidential_page.build(title or f"Synthesizers of {formula.response} compared", held, outcomes, claims)
+    return page.render(built)

@@ -1,0 +1,259 @@
+"""Risk, measured on released tables: empirical figures for the data's holder, and no guarantee of anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from alphasynth.counting import count_inside
+from alphasynth.errors import InputError
+from alphasynth.records import Records
+from alphasynth.values import is_numeric
+
+MOST_ROWS = 20_000  # synthetic rows whose nearest records are looked for
+
+
+@dataclass(frozen=True, eq=False)
+class IdentificationRisk:
+    """CW's risk on released tables: for each record, the share of synthetic rows outside the ball around its value.
+
+    `by_distinct` has one entry per distinct record, `before` the same measured on the confidential table itself. 1
+    means that no synthetic row comes near the record's value. Where rows are aligned it counts only for tables whose
+    own row for the record lies in the ball; this is the larger number, which needs no alignment (confidential).
+    """
+
+    radius: float
+    relative: bool
+    by_distinct: np.ndarray = field(repr=False)
+    before: np.ndarray = field(repr=False)
+    counts: np.ndarray = field(repr=False)
+
+    @property
+    def mean(self) -> float:
+        """Mean over records."""
+        return float(np.average(self.by_distinct, weights=self.counts))
+
+    @property
+    def mean_before(self) -> float:
+        """Mean over records, on the confidential table."""
+        return float(np.average(self.before, weights=self.counts))
+
+    @property
+    def alone(self) -> int:
+        """Number of records that no synthetic row comes near, in any of the tables."""
+        return int(self.counts[self.by_distinct == 1].sum())
+
+
+def identification_risk(
+    confidential: Records, tables: Sequence[Records], radius: float, relative: bool = True, known: Sequence[str] = ()
+) -> IdentificationRisk:
+    """Risk by record on the tables, averaged over them; compared within rows that share the `known` columns' values."""
+    check_radius(radius)
+    risks = [_outside(confidential, table, radius, relative, known) for table in tables]
+    before = _outside(confidential, confidential, radius, relative, known)
+    return IdentificationRisk(radius, relative, np.mean(risks, axis=0), before, confidential.counts)
+
+
+def check_radius(radius: float) -> None:
+    """Refuse a radius that is not positive."""
+    if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 < radius < np.inf:
+        raise InputError(f"radius must be positive and finite, found {radius!r}")
+
+
+def _outside(target: Records, table: Records, radius: float, relative: bool, known: Sequence[str]) -> np.ndarray:
+    """For each distinct record of `target`, the share of its group's rows in `table` outside its ball; 1 of none."""
+    own, others = (np.asarray(records.columns[target.response], np.float64) for records in (target, table))
+    groups = _groups([target, table], known)
+    inside = _count_inside(own, others, table.counts, groups, _reach(own, radius, relative))
+    members = np.bincount(groups[1], table.counts, minlength=groups[0].max() + 1)[groups[0]]
+    return 1 - np.divide(inside, members, out=np.zeros(len(own)), where=members > 0)
+
+
+def _reach(values: np.ndarray, radius: float, relative: bool) -> np.ndarray:
+    return radius * np.abs(values) if relative else np.full(len(values), float(radius))
+
+
+def _count_inside(
+    own: np.ndarray, others: np.ndarray, counts: np.ndarray, groups: Sequence[np.ndarray], reach: np.ndarray
+) -> np.ndarray:
+    """For each own value the number of rows of `others` in its ball: its own rows take part with count 0."""
+    merged = np.concatenate([own, others])
+    weights = np.concatenate([np.zeros(len(own), np.int64), counts])
+    reaches = np.concatenate([reach, np.zeros(len(others))])
+    return count_inside(merged, weights, np.concatenate(groups), reaches)[: len(own)]
+
+
+def _groups(tables: Sequence[Records], names: Sequence[str]) -> list[np.ndarray]:
+    """Group number of each distinct row, the same in all tables where the named columns are equal."""
+    sizes = np.cumsum([table.size for table in tables])[:-1]
+    number = np.zeros(sum(table.size for table in tables), np.int64)
+    for name in names:
+        columns = [table.columns[name] for table in tables]
+        merged = np.concatenate([np.asarray(column) for column in columns])
+        merged = merged if all(is_numeric(column) for column in columns) else merged.astype(str)
+        codes = np.unique(merged, return_inverse=True)[1]
+        number = np.unique(number * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+    return np.split(number, sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """Values of two tables, row by row: row i of `synthetic` was made for record i (confidential).
+
+    `group` numbers what an intruder knows of each row beside its value.
+    """
+
+    confidential: np.ndarray = field(repr=False)
+    synthetic: np.ndarray = field(repr=False)
+    group: np.ndarray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse columns of different lengths."""
+        if not len(self.confidential) == len(self.synthetic) == len(self.group):
+            raise InputError(
+                f"aligned tables must have as many rows, found {len(self.confidential):,} and {len(self.synthetic):,}"
+            )
+
+    @cached_property
+    def distinct(self) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], ...]:
+        """Of either table the distinct values within groups: value, group, number of rows, and the line of each row."""
+        sides = []
+        for values in (self.confidential, self.synthetic):
+            held, codes = np.unique(values, return_inverse=True)
+            lines, of, counts = np.unique(self.group * len(held) + codes, return_inverse=True, return_counts=True)
+            sides.append((held[lines % len(held)], lines // len(held), counts, of))
+        return tuple(sides)
+
+
+@dataclass(frozen=True)
+class MatchRates:
+    """What an intruder who looks for each record gets from a table whose rows are aligned with the records.
+
+    The intruder knows a record's group, and its value to within the radius. `expected` is the mean over records of 1/c
+    where the record's own row is among the c rows that match, and 0 where it is not; `true_rate` the share of records
+    with a single match, their own row; `false_rate` the share of single matches that are another's row (None: there
+    are none); `unique` the share of records with a single match.
+    """
+
+    expected: float
+    true_rate: float
+    false_rate: float | None
+    unique: float
+
+
+def match_rates(rows: Aligned, radius: float, relative: bool = True) -> MatchRates:
+    """Match rates of one table.
+
+    >>> rows = Aligned(np.array([10.0, 20.0]), np.array([10.5, 90.0]), np.zeros(2, int))
+    >>> match_rates(rows, radius=0.1)
+    MatchRates(expected=0.5, true_rate=0.5, false_rate=0.0, unique=0.5)
+    """
+    check_radius(radius)
+    (own, group, _, of), (others, groups, counts, _) = rows.distinct
+    inside = _count_inside(own, others, counts, [group, groups], _reach(own, radius, relative))
+    matches = inside[of]
+    hit = np.abs(rows.synthetic - rows.confidential) <= _reach(rows.confidential, radius, relative)
+    single = matches == 1
+    expected = np.divide(hit, matches, out=np.zeros(len(hit)), where=matches > 0)
+    false_rate = float(1 - hit[single].mean()) if single.any() else None
+    return MatchRates(float(expected.mean()), float((hit & single).mean()), false_rate, float(single.mean()))
+
+
+def mean_rates(rates: Sequence[MatchRates]) -> MatchRates:
+    """Rates averaged over tables."""
+    false = [rate.false_rate for rate in rates if rate.false_rate is not None]
+    return MatchRates(
+        float(np.mean([rate.expected for rate in rates])),
+        float(np.mean([rate.true_rate for rate in rates])),
+        float(np.mean(false)) if false else None,
+        float(np.mean([rate.unique for rate in rates])),
+    )
+
+
+def align(confidential: Records, table: Records, known: Sequence[str]) -> Aligned | None:
+    """Pair the rows of two tables by the known columns; None where these are not the same rows.
+
+    Rows that share the known columns' values are exchangeable in a table made by a model of those columns, so which
+    of them are paired does not matter.
+    """
+    groups = _groups([confidential, table], known)
+    rng = np.random.default_rng(0)
+    sides = []
+    for records, group in zip((confidential, table), groups, strict=True):
+        rows = rng.permutation(np.repeat(np.arange(records.size), records.counts))
+        rows = rows[np.argsort(group[rows], kind="stable")]
+        sides.append((np.asarray(records.columns[confidential.response], np.float64)[rows], group[rows]))
+    (own, group), (others, same) = sides
+    return Aligned(own, others, group) if np.array_equal(group, same) else None
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Distances from synthetic rows to the nearest confidential record, and to the nearest of a holdout of equal size.
+
+    `nearer` is the share of synthetic rows nearer to the confidential records, ties counting half: about 0.5 where the
+    synthesizer learnt the population and not the records. Distances are in standard deviations of the confidential
+    columns, a differing category counting 1.
+    """
+
+    nearer: float
+    median: float
+    median_holdout: float
+    smallest: float
+    smallest_holdout: float
+    size: int
+
+
+def nearest_distances(
+    rng: np.random.Generator, confidential: Records, tables: Sequence[Records], holdout: Records
+) -> Nearest:
+    """Nearest-record distances of the tables' rows put together; `smallest` are 5 % quantiles.
+
+    The larger of the two reference tables is cut to the size of the other, since the nearest of more is nearer.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    size = min(confidential.n, holdout.n)
+    references = [_cut(rng, records, size) for records in (confidential, holdout)]
+    share = max(MOST_ROWS // len(tables), 1)
+    queries = [_cut(rng, table, min(share, table.n)) for table in tables]
+    coded = _coded(confidential, [*(r for r, _ in references), *(r for r, _ in queries)])
+    weights = np.concatenate([counts[counts > 0] for _, counts in queries])
+    kept = [rows[counts > 0] for rows, (_, counts) in zip(coded, [*references, *queries], strict=True)]
+    points = np.concatenate(kept[2:])
+    near, far = (NearestNeighbors(n_neighbors=1).fit(reference).kneighbors(points)[0][:, 0] for reference in kept[:2])
+    nearer = np.where(np.isclose(near, far, rtol=1e-9, atol=1e-12), 0.5, near < far)
+    quantiles = [np.quantile(np.repeat(d, weights), [0.5, 0.05]) for d in (near, far)]
+    (median, smallest), (median_holdout, smallest_holdout) = quantiles
+    return Nearest(
+        float(np.average(nearer, weights=weights)),
+        float(median),
+        float(median_holdout),
+        float(smallest),
+        float(smallest_holdout),
+        size,
+    )
+
+
+def _cut(rng: np.random.Generator, records: Records, size: int) -> tuple[Records, np.ndarray]:
+    if size == records.n:
+        return records, records.counts
+    return records, rng.multivariate_hypergeometric(records.counts, size, method="marginals")
+
+
+def _coded(scale: Records, tables: Sequence[Records]) -> list[np.ndarray]:
+    """Rows as points: numbers in standard deviations, categories as corners at distance 1 of each other."""
+    blocks = []
+    ends = np.cumsum([table.size for table in tables])[:-1]
+    for name, column in scale.columns.items():
+        merged = np.concatenate([np.asarray(table.columns[name]) for table in tables])
+        if is_numeric(column):
+            spread = np.sqrt(np.cov(np.asarray(column, np.float64), fweights=scale.counts))
+            blocks.append((merged.astype(np.float64) / (spread if spread > 0 else 1.0))[:, None])
+        else:
+            levels, codes = np.unique(merged.astype(str), return_inverse=True)
+            blocks.append((codes[:, None] == np.arange(len(levels))) / np.sqrt(2))
+    return np.split(np.concatenate(blocks, axis=1), ends)

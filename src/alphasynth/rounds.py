@@ -1,0 +1,46 @@
+"""The rounds of a run, one `Weighting` each, with draws of the mean."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from alphasynth.families import NegativeBinomial, Poisson
+from alphasynth.fit import Fit, Problem
+from alphasynth.mechanism import Trail
+from alphasynth.weighting import Weighting
+
+# Of a design with more distinct lines than this, so many at random stand for all when mu is averaged over them.
+MOST_LINES = 10_000
+
+
+def weightings(trail: Trail, problem: Problem) -> tuple[Weighting, ...]:
+    """The rounds of a run: Unweighted, then one per rule; the last has the mechanism's own label."""
+    return tuple(
+        Weighting(label, fit.records.counts, fit.alpha_distinct, fit.lipschitz.by_distinct, draws_of_mu(fit, problem))
+        for label, fit in zip(round_labels(trail), trail.fits, strict=True)
+    )
+
+
+def round_labels(trail: Trail) -> list[str]:
+    """What each round is called; one that shares its name with a later one takes its number along."""
+    labels = ["Unweighted", *(type(rule).__name__ for rule in trail.rules)]
+    labels[-1] = trail.label
+    return [f"{name} (round {i + 1})" if name in labels[i + 1 :] else name for i, name in enumerate(labels)]
+
+
+def draws_of_mu(fit: Fit, problem: Problem) -> np.ndarray | None:
+    """Draws of the mean: exp(X beta), averaged over the records; a model of the user's own may have a mu."""
+    theta = fit.draws.theta
+    if not isinstance(problem.model, Poisson | NegativeBinomial):
+        mu = theta.get("mu")
+        return None if mu is None or np.ndim(mu) != 1 else np.asarray(mu)
+    beta = np.asarray(theta["beta"])
+    if "X" not in problem.rows.columns:
+        return np.exp(beta[:, 0])
+    size = problem.rows.size
+    shares = np.bincount(problem.rows.of, fit.records.counts, minlength=size)[:size] / fit.records.n
+    X = np.asarray(problem.rows.columns["X"])[:size]
+    if size > MOST_LINES:
+        X = X[np.random.default_rng(0).choice(size, MOST_LINES, p=shares)]
+        shares = np.full(MOST_LINES, 1 / MOST_LINES)
+    return np.exp(beta @ X.T) @ shares

@@ -1,0 +1,242 @@
+"""Utility: what synthetic tables keep of a confidential one, by column, by pair, by regression, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from alphasynth.associations import Pair, association, pairs, regress
+from alphasynth.distances import Distances, mean_distances
+from alphasynth.errors import InputError
+from alphasynth.frames import Frame, column_names
+from alphasynth.grouping import Stored
+from alphasynth.intervals import Combined, Interval, average, combine, overlap, percentile_interval, resample
+from alphasynth.propensity import Propensity, propensities
+from alphasynth.records import Records
+from alphasynth.values import QUANTILES, Statistic, Values, is_numeric, read_records, statistics, values_of
+
+Table = Frame | Stored | Records
+# Resamples and shuffles decide nothing that is released: the same numbers come each time.
+SEED = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """A statistic of one column in m synthetic tables.
+
+    `averaged` is the paper's interval, `combined` the one that counts the scatter between draws. `resampled` holds the
+    statistic's bootstrap resamples, (tables, resamples).
+    """
+
+    column: str
+    statistic: Statistic
+    averaged: Interval
+    combined: Combined
+    resampled: np.ndarray = field(repr=False)
+
+
+def estimates(
+    rng: np.random.Generator,
+    column: str,
+    wanted: Sequence[Statistic],
+    tables: Sequence[Values],
+    n: int,
+    draws: Sequence[int] | None = None,
+) -> list[Estimates]:
+    """Statistics of a synthetic column with both intervals; n is the confidential table's number of rows."""
+    resampled = np.stack([resample(rng, table, wanted) for table in tables])
+    rows = int(np.mean([table.n for table in tables]))
+    found = []
+    for i, statistic in enumerate(wanted):
+        lines = resampled[:, i]
+        points, variances = [statistic.of(table) for table in tables], lines.var(axis=1, ddof=1).tolist()
+        averaged = average([percentile_interval(line) for line in lines])
+        found.append(Estimates(column, statistic, averaged, combine(points, variances, rows, n, draws), lines))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A statistic in the confidential table (confidential) and in the synthetic ones."""
+
+    value: float
+    interval: Interval
+    synthetic: Estimates
+    resampled: np.ndarray = field(repr=False)
+
+    @property
+    def overlap_averaged(self) -> float:
+        """Overlap of the confidential interval with the paper's."""
+        return overlap(self.interval, self.synthetic.averaged)
+
+    @property
+    def overlap_combined(self) -> float | None:
+        """Overlap of the confidential interval with the combined one."""
+        interval = self.synthetic.combined.interval
+        return None if interval is None else overlap(self.interval, interval)
+
+
+@dataclass(frozen=True)
+class Associated:
+    """A pair's association in the confidential table, and in the synthetic ones: mean and range."""
+
+    pair: Pair
+    confidential: float
+    synthetic: float
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A regression coefficient in the confidential table, and from the synthetic ones."""
+
+    regression: str
+    kind: str
+    term: str
+    value: float
+    error: float
+    synthetic: Combined
+
+    @property
+    def apart(self) -> float:
+        """Distance of the two in standard errors of the confidential one."""
+        return abs(self.synthetic.estimate - self.value) / self.error if self.error > 0 else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Utility:
+    """All measures of a set of synthetic tables against the confidential one (confidential)."""
+
+    n: int
+    rows: int
+    tables: int
+    comparisons: tuple[Comparison, ...]
+    distances: dict[str, Distances]
+    propensities: tuple[Propensity, ...]
+    associations: tuple[Associated, ...] = ()
+    coefficients: tuple[Coefficient, ...] = ()
+
+    def comparison(self, column: str, statistic: str) -> Comparison:
+        """The comparison of one statistic of one column."""
+        for found in self.comparisons:
+            if (found.synthetic.column, found.synthetic.statistic.name) == (column, statistic):
+                return found
+        raise InputError(f"statistic must be one that was compared, found {statistic!r} of {column!r}")
+
+
+def evaluate(
+    confidential: Table,
+    synthetic: Sequence[Table],
+    *,
+    columns: Sequence[str] | None = None,
+    quantiles: Sequence[float] = QUANTILES,
+    draws: Sequence[int] | None = None,
+    regressions: Sequence[str] | None = None,
+) -> Utility:
+    """Compare synthetic tables, ours or anyone's, with the confidential table; what comes out is confidential.
+
+    `columns` are those compared, unless told all that the tables share; `draws` says which table came from which draw
+    of parameters, unless told each from its own; `regressions` are formulas, unless told one of the first numeric
+    column on the others. Raises `InputError` for tables that do not fit together.
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"y": range(100)})
+    >>> utility = evaluate(table, [table, table])
+    >>> utility.comparison("y", "mean").overlap_averaged > 0.9
+    True
+    """
+    if not synthetic:
+        raise InputError("synthetic must hold at least one table, found none")
+    names = shared_columns([confidential, *synthetic], columns)
+    held = read_records(confidential, names)
+    tables = [read_records(table, names) for table in synthetic]
+    check_alike(held, tables)
+    if draws is not None and len(draws) != len(tables):
+        raise InputError(f"draws must name one draw per table, found {len(draws)} for {len(tables)}")
+    rng = np.random.default_rng(SEED)
+    numeric = [name for name in names if is_numeric(held.columns[name])]
+    return Utility(
+        n=held.n,
+        rows=int(np.mean([table.n for table in tables])),
+        tables=len(tables),
+        comparisons=tuple(
+            found for name in numeric for found in _compare(rng, name, statistics(quantiles), held, tables, draws)
+        ),
+        distances={
+            name: mean_distances(values_of(held, name), [values_of(table, name) for table in tables])
+            for name in numeric
+        },
+        propensities=tuple(propensities(rng, held, tables)),
+        associations=tuple(_associate(pair, held, tables) for pair in pairs(held)),
+        coefficients=tuple(_coefficients(regressions, names, numeric, held, tables, draws)),
+    )
+
+
+def shared_columns(tables: Sequence[Any], columns: Sequence[str] | None) -> list[str]:
+    """Columns to compare: those named, or all that every table has, in the first one's order."""
+    if columns:
+        return list(dict.fromkeys(columns))
+    listed = [list(t.columns) if isinstance(t, Records) else _names(t) for t in tables]
+    shared = [name for name in listed[0] if all(name in names for names in listed)]
+    if not shared:
+        raise InputError("the tables must share a column, found none")
+    return shared
+
+
+def _names(table: Frame | Stored) -> list[Any]:
+    return list(table.column_names) if isinstance(table, Stored) else column_names(table)
+
+
+def check_alike(held: Records, tables: Sequence[Records]) -> None:
+    """Refuse a column that holds numbers in one table and something else in another."""
+    for name, column in held.columns.items():
+        if any(is_numeric(table.columns[name]) != is_numeric(column) for table in tables):
+            raise InputError(f"column {name!r} must hold numbers in every table or in none, found both")
+
+
+def _compare(
+    rng: np.random.Generator,
+    column: str,
+    wanted: Sequence[Statistic],
+    held: Records,
+    tables: Sequence[Records],
+    draws: Sequence[int] | None,
+) -> list[Comparison]:
+    values = values_of(held, column)
+    synthetic = estimates(rng, column, wanted, [values_of(table, column) for table in tables], held.n, draws)
+    return [
+        Comparison(found.statistic.of(values), percentile_interval(line), found, line)
+        for found, line in zip(synthetic, resample(rng, values, wanted), strict=True)
+    ]
+
+
+def _associate(pair: Pair, held: Records, tables: Sequence[Records]) -> Associated:
+    found = np.array([association(table, pair) for table in tables])
+    return Associated(pair, association(held, pair), float(found.mean()), float(found.min()), float(found.max()))
+
+
+def _coefficients(
+    regressions: Sequence[str] | None,
+    names: Sequence[str],
+    numeric: Sequence[str],
+    held: Records,
+    tables: list[Records],
+    draws: Sequence[int] | None,
+) -> list[Coefficient]:
+    if regressions is None:
+        others = [name for name in names if numeric and name != numeric[0]]
+        quoted = [f"`{name}`" for name in others if "`" not in name]
+        regressions = [f"`{numeric[0]}` ~ {' + '.join(quoted)}"] if quoted and "`" not in numeric[0] else []
+    found = []
+    rows = int(np.mean([table.n for table in tables]))
+    for formula in regressions:
+        fitted = regress(formula, held, tables)
+        for i, term in enumerate(fitted.terms):
+            q, u = fitted.coefficients[:, i], fitted.variances[:, i]
+            synthetic = combine(q[1:].tolist(), u[1:].tolist(), rows, held.n, draws)
+            found.append(Coefficient(fitted.formula, fitted.kind, term, float(q[0]), float(u[0] ** 0.5), synthetic))
+    return found

@@ -1,0 +1,133 @@
+"""`Values`: a numeric column as its distinct values and how often each occurs; its statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from alphasynth.errors import InputError, found
+from alphasynth.frames import Frame, column_names, require
+from alphasynth.grouping import Stored
+from alphasynth.records import Records
+
+QUANTILES = (0.15, 0.9)  # the paper's
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Distinct values in ascending order and their counts; what holds of the column holds of these, exactly.
+
+    >>> values = Values.of([3, 1, 3, 5])
+    >>> values.n, values.mean, values.quantile(0.5)
+    (4, 3.0, 3.0)
+    """
+
+    values: np.ndarray = field(repr=False)
+    counts: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of(cls, values: Any, counts: Any = None) -> Values:
+        """Values in any order, each standing for `counts` rows, or for one."""
+        numbers = np.asarray(values, np.float64)
+        if numbers.size == 0:
+            raise InputError("a column must have values, found none")
+        distinct, place = np.unique(numbers, return_inverse=True)
+        weights = None if counts is None else np.asarray(counts)
+        return cls(distinct, np.bincount(place, weights).astype(np.int64))
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum())
+
+    @property
+    def mean(self) -> float:
+        """Mean."""
+        return float(np.average(self.values, weights=self.counts))
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation, with n - 1; 0 of a single row."""
+        squares = self.counts @ (self.values - self.mean) ** 2
+        return float(np.sqrt(squares / max(self.n - 1, 1)))
+
+    def quantile(self, share: float) -> float:
+        """Quantile, interpolated between order statistics as NumPy and R do unless told otherwise (type 7)."""
+        place = (self.n - 1) * share
+        low = int(np.floor(place))
+        below, above = self.at(np.array([low, min(low + 1, self.n - 1)]))
+        return float(below + (place - low) * (above - below))
+
+    def at(self, ranks: np.ndarray) -> np.ndarray:
+        """Values of the rows with these ranks, from 0, in ascending order."""
+        return self.values[np.searchsorted(np.cumsum(self.counts), ranks, "right")]
+
+    def share_up_to(self, points: np.ndarray) -> np.ndarray:
+        """Empirical distribution function at these points."""
+        shares = np.concatenate([[0.0], np.cumsum(self.counts) / self.n])
+        return shares[np.searchsorted(self.values, points, "right")]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number that describes a column: its name, and which kind of thing it is."""
+
+    name: str
+    of: Callable[[Values], float] = field(repr=False, compare=False)
+    share: float | None = None  # of a quantile
+
+    @property
+    def in_the_tails(self) -> bool:
+        """Whether it depends on the tails, which vector weights draw in."""
+        return self.name == "sd" or (self.share is not None and abs(self.share - 0.5) > 0.25)
+
+
+def statistics(quantiles: Sequence[float] = QUANTILES) -> tuple[Statistic, ...]:
+    """Mean, median, the quantiles asked for, sd.
+
+    >>> [statistic.name for statistic in statistics()]
+    ['mean', 'median', 'q15', 'q90', 'sd']
+    """
+    for share in quantiles:
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+            raise InputError(f"quantiles must lie between 0 and 1, found {found(share)}")
+    shares = sorted(set(quantiles) - {0.5})
+    return (
+        Statistic("mean", lambda values: values.mean),
+        _quantile("median", 0.5),
+        *(_quantile(f"q{share * 100:.10g}", share) for share in shares),
+        Statistic("sd", lambda values: values.sd),
+    )
+
+
+def _quantile(name: str, share: float) -> Statistic:
+    return Statistic(name, lambda values: values.quantile(share), share)
+
+
+def read_records(table: Frame | Stored | Records, columns: Sequence[str]) -> Records:
+    """Distinct rows of the columns of a frame or stored table, with counts; raise `InputError`."""
+    if isinstance(table, Records):
+        return table
+    if isinstance(table, Stored):
+        require(list(table.column_names), columns, "to be compared", table.names_are_public)
+        return Records.from_distinct(table.group(columns, ()))
+    require(column_names(table), columns, "to be compared")
+    return Records.from_table(table, columns)
+
+
+def together(tables: Sequence[Values]) -> Values:
+    """The values of several tables put together."""
+    return Values.of(np.concatenate([t.values for t in tables]), np.concatenate([t.counts for t in tables]))
+
+
+def is_numeric(column: Any) -> bool:
+    """Whether a column of records holds numbers rather than categories or text."""
+    return getattr(column.dtype, "kind", "O") in "iuf"
+
+
+def values_of(records: Records, column: str) -> Values:
+    """One numeric column of the records."""
+    return Values.of(records.columns[column], records.counts)
