@@ -76,7 +76,7 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
 
 def _draw_reference(space: Axes, mark: Reference, colours: dict[str, str]) -> None:
     if mark.to is not None:
-        space.axvspan(mark.at, mark.to, color="#8a8a8a", alpha=0.25, linewidth=0)
+        space.axvspan(mark.at, mark.to, color="#757575", alpha=0.25, linewidth=0)
         return
     style: dict[str, Any] = {"linestyle": "--", "linewidth": 1.2}
     style["color"] = colours[mark.series] if mark.series else "#555555"

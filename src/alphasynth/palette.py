@@ -7,7 +7,7 @@ from collections.abc import Sequence
 CONFIDENTIAL = "confidential"
 SYNTHETIC = "synthetic"
 COLOURS = {
-    CONFIDENTIAL: "#8a8a8a",
+    CONFIDENTIAL: "#757575",
     "Unweighted": "#56b4e9",
     "LW": "#e69f00",
     "CW": "#cc79a7",

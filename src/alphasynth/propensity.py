@@ -105,7 +105,9 @@ class _Merged:
         return float(np.average((p - self.share) ** 2, weights=self.counts))
 
     def fit(self, model: Any, features: np.ndarray, synthetic: np.ndarray) -> np.ndarray:
-        """Propensities by line, of a model fitted to which rows are synthetic."""
+        """Propensities by line, of a model fitted to which rows are synthetic; their share, where nothing varies."""
+        if not features.shape[1]:
+            return np.full(len(features), self.share)
         twice, labels = np.concatenate([features, features]), np.repeat([0, 1], len(features))
         weights = np.concatenate([self.counts - synthetic, synthetic])
         held = weights > 0

@@ -1,0 +1,189 @@
+"""Empirical risk: by hand, and against double loops over the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alphasynth.errors import InputError
+from alphasynth.records import Records
+from alphasynth.risk import (
+    Aligned,
+    MatchRates,
+    align,
+    identification_risk,
+    match_rates,
+    mean_rates,
+    nearest_distances,
+)
+from alphasynth.weights import CW
+
+VALUES = st.lists(st.integers(0, 40), min_size=2, max_size=25)
+
+
+def records(frame):
+    return Records.from_table(frame, list(frame.columns))
+
+
+def of(values, **more):
+    return records(pd.DataFrame({"y": values, **more}))
+
+
+def test_identification_risk_by_hand():
+    # Within 10 % of 100 lie 95 and 105 of four rows: risk 1/2. Within 10 % of 50 none: risk 1.
+    found = identification_risk(of([50, 100, 100]), [of([95, 105, 80, 200])], 0.1)
+    assert found.by_distinct.tolist() == [1, 0.5]
+    assert found.mean == pytest.approx(2 / 3)
+    assert found.alone == 1
+    # On the confidential table itself: 50 is alone but for itself, 1 of 3; 100 has 2 of 3.
+    assert found.before == pytest.approx([2 / 3, 1 / 3])
+    assert found.mean_before == pytest.approx((2 / 3 + 1 / 3 + 1 / 3) / 3)
+
+
+@given(own=VALUES, tables=st.lists(VALUES, min_size=1, max_size=3), radius=st.floats(0.01, 20), relative=st.booleans())
+def test_identification_risk_equals_a_double_loop(own, tables, radius, relative):
+    held = of(own)
+    found = identification_risk(held, [of(table) for table in tables], radius, relative)
+    for value, risk in zip(held.columns["y"], found.by_distinct, strict=True):
+        reach = radius * abs(float(value)) if relative else radius
+        expected = np.mean([np.mean([abs(float(other) - float(value)) > reach for other in table]) for table in tables])
+        assert risk == pytest.approx(expected)
+
+
+@given(own=VALUES, radius=st.floats(0.05, 1))
+def test_before_is_the_risk_that_cw_weighs_by(own, radius, make_fit):
+    held = of(own)
+    alpha = CW(radius, relative=True)(held, make_fit(held))
+    assert 1 - alpha == pytest.approx(identification_risk(held, [held], radius).before)
+
+
+@pytest.fixture(scope="module")
+def make_fit():
+    class Fit:
+        def __init__(self, held):
+            self.largest_distinct = np.ones(held.size)
+
+    return Fit
+
+
+def test_risk_within_known_columns():
+    # The intruder knows sex: of the three synthetic women one is near.
+    held = of([10, 10], sex=["f", "m"])
+    table = of([10, 30, 99], sex=["f", "f", "f"])
+    found = identification_risk(held, [table], 0.1, known=["sex"])
+    assert found.by_distinct == pytest.approx([2 / 3, 1])  # no synthetic man at all
+
+
+@pytest.mark.parametrize("radius", [0, -1, float("inf"), float("nan"), True])
+def test_a_radius_must_be_positive(radius):
+    with pytest.raises(InputError, match="radius must be positive"):
+        identification_risk(of([1, 2]), [of([1, 2])], radius)
+
+
+def slow_rates(own, others, group, radius, relative):
+    expected, true, false, single = 0.0, 0, 0, 0
+    for i, value in enumerate(own):
+        reach = radius * abs(value) if relative else radius
+        matches = [j for j in range(len(own)) if group[j] == group[i] and abs(others[j] - value) <= reach]
+        expected += (i in matches) / len(matches) if matches else 0
+        if len(matches) == 1:
+            single += 1
+            true += i in matches
+            false += i not in matches
+    n = len(own)
+    return MatchRates(expected / n, true / n, false / single if single else None, single / n)
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 2)), min_size=1, max_size=20),
+    radius=st.floats(0.01, 5),
+    relative=st.booleans(),
+)
+def test_match_rates_equal_a_double_loop(rows, radius, relative):
+    own, others, group = (np.array(column, float) for column in zip(*rows, strict=True))
+    group = group.astype(int)
+    found = match_rates(Aligned(own, others, group), radius, relative)
+    expected = slow_rates(own, others, group, radius, relative)
+    for name in vars(expected):
+        value = getattr(expected, name)
+        assert getattr(found, name) == (None if value is None else pytest.approx(value))
+
+
+def test_match_rates_by_hand():
+    # Record 1: rows 1 and 2 match (own among them): 1/2. Record 2: row 3 alone, another's. Record 3: none.
+    rows = Aligned(np.array([10.0, 50.0, 90.0]), np.array([10.0, 11.0, 52.0]), np.zeros(3, int))
+    assert match_rates(rows, 0.1) == MatchRates(0.5 / 3, 0.0, 1.0, 1 / 3)
+
+
+def test_rates_of_several_tables():
+    found = mean_rates([MatchRates(0.2, 0.1, None, 0.0), MatchRates(0.4, 0.3, 0.5, 0.2)])
+    assert (found.expected, found.true_rate, found.false_rate, found.unique) == pytest.approx((0.3, 0.2, 0.5, 0.1))
+    assert mean_rates([MatchRates(0.2, 0.1, None, 0.0)]).false_rate is None
+
+
+def test_aligned_tables_have_as_many_rows():
+    with pytest.raises(InputError, match="as many rows, found 2 and 3"):
+        Aligned(np.zeros(2), np.zeros(3), np.zeros(2, int))
+
+
+def test_rows_are_paired_by_the_known_columns():
+    held = of([1, 2, 3, 4], age=[30, 40, 50, 50])
+    table = of([40, 20, 10, 30], age=[50, 40, 30, 50])
+    rows = align(held, table, ["age"])
+    pairs = set(zip(rows.confidential.tolist(), rows.synthetic.tolist(), strict=True))
+    assert {(1, 10), (2, 20)} <= pairs  # ages that one row has
+    assert {pair[1] for pair in pairs if pair[0] in (3, 4)} == {30, 40}
+    assert align(held, of([1, 2, 3, 4], age=[30, 40, 50, 60]), ["age"]) is None
+    assert align(held, of([1, 2], age=[30, 40]), ["age"]) is None
+
+
+def test_paired_rates_equal_those_of_the_rows_in_order():
+    """Where no two rows share the known columns, pairing by them is pairing by rows."""
+    rng = np.random.default_rng(4)
+    own, others = rng.poisson(20, 60), rng.poisson(20, 60)
+    age = rng.permutation(60)
+    paired = align(of(own, age=age), of(others, age=age), ["age"])
+    rows = Aligned(own.astype(float), others.astype(float), age)
+    assert match_rates(paired, 0.1) == match_rates(rows, 0.1)
+
+
+def test_nearest_distances_equal_a_double_loop():
+    rng = np.random.default_rng(5)
+
+    def table(n):
+        return pd.DataFrame({"x": rng.normal(size=n), "y": rng.poisson(5, n), "g": rng.choice(["a", "b"], n)})
+
+    own, holdout, synthetic = table(40), table(40), table(30)
+    found = nearest_distances(rng, records(own), [records(synthetic)], records(holdout))
+    scale = own[["x", "y"]].std()
+
+    def nearest(row, reference):
+        square = ((reference[["x", "y"]] - row[["x", "y"]]) / scale).astype(float) ** 2
+        return float(np.sqrt(square.sum(axis=1) + (reference["g"] != row["g"])).min())
+
+    near = np.array([nearest(row, own) for _, row in synthetic.iterrows()])
+    far = np.array([nearest(row, holdout) for _, row in synthetic.iterrows()])
+    assert found.median == pytest.approx(np.median(near))
+    assert found.median_holdout == pytest.approx(np.median(far))
+    assert found.smallest == pytest.approx(np.quantile(near, 0.05))
+    assert found.nearer == pytest.approx(np.mean(near < far))
+    assert found.size == 40
+
+
+def test_copies_are_nearer_to_their_records_and_new_rows_are_not():
+    """500 rows: the share's standard error is at most 0.022; four of them."""
+    rng = np.random.default_rng(6)
+    own, holdout, new = (records(pd.DataFrame({"x": rng.normal(size=500)})) for _ in range(3))
+    assert nearest_distances(rng, own, [own], holdout).nearer == 1
+    assert nearest_distances(rng, own, [new], holdout).nearer == pytest.approx(0.5, abs=0.09)
+    # A larger holdout is cut to size: more records would always be nearer.
+    large = records(pd.DataFrame({"x": rng.normal(size=5_000)}))
+    assert nearest_distances(rng, own, [new], large).nearer == pytest.approx(0.5, abs=0.09)
+
+
+def test_ties_count_half():
+    whole = of([1, 2, 3])
+    assert nearest_distances(np.random.default_rng(0), whole, [whole], whole).nearer == 0.5
