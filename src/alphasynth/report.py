@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from alphasynth import confidential_page, page, public_page
@@ -63,12 +65,28 @@ def read_release(folder: Path) -> Release:
 
 
 def _json(path: Path) -> dict[str, Any]:
+    with _explained(path):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError(path.name)
+        return content
+
+
+def _parquet(path: Path) -> pa.Table:
+    with _explained(path):
+        return pq.read_table(path)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """One sentence for a file that is missing or is not what it should be."""
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InputError(f"a run folder must hold {path.parent.name}/{path.name}, found {error.strerror}") from None
-    except ValueError:
-        raise InputError(f"{path.name} must be JSON, found what is not") from None
+        yield
+    except (OSError, ValueError) as error:
+        name = f"{path.parent.name}/{path.name}"
+        if isinstance(error, FileNotFoundError):
+            raise InputError(f"a run folder must hold {name}, found none") from None
+        raise InputError(f"{name} must be as alphasynth wrote it, found what cannot be read") from None
 
 
 def render_run(run: Path) -> Rendered:
@@ -76,11 +94,8 @@ def render_run(run: Path) -> Rendered:
     release = read_release(run / RELEASE)
     confidential = run / CONFIDENTIAL
     summary = _json(confidential / SUMMARY)
-    try:
-        held, counts = _records(confidential / "records.parquet")
-        rounds = _rounds(confidential, counts)
-    except (OSError, KeyError) as error:
-        raise InputError(f"a run folder must hold what alphasynth wrote, found {type(error).__name__}") from None
+    held = _records(confidential / "records.parquet")
+    rounds = _rounds(confidential, held.counts)
     left_out = held.size > MOST_ROWS and len(held.columns) > 1
     if left_out:
         held = _alone(held)
@@ -106,13 +121,13 @@ def render_run(run: Path) -> Rendered:
     return Rendered(public, page.render(built), built.figures)
 
 
-def _records(path: Path) -> tuple[Records, np.ndarray]:
-    """The confidential records of a run, from its own file, with their counts."""
-    lines = pq.read_table(path)
+def _records(path: Path) -> Records:
+    """The confidential records of a run, from its own file."""
+    lines = _parquet(path)
     names = lines.column_names[:-3]  # then come count, alpha and Lipschitz bound
     counts = lines.column(len(names)).to_numpy()
     columns = {name: lines.column(name).to_numpy() for name in names}
-    return Records(names[0], columns, counts, None), counts
+    return Records(names[0], columns, counts, None)
 
 
 def _alone(held: Records) -> Records:
@@ -123,8 +138,8 @@ def _alone(held: Records) -> Records:
 
 def _rounds(folder: Path, counts: np.ndarray) -> list[Weighting]:
     """Weights, bounds and draws of mu of every round."""
-    lines = pq.read_table(folder / "rounds.parquet")
-    draws = pq.read_table(folder / "draws.parquet")
+    lines = _parquet(folder / "rounds.parquet")
+    draws = _parquet(folder / "draws.parquet")
     alpha, bounds = (lines.column(name).to_numpy().reshape(-1, len(counts)) for name in ("alpha", "lipschitz"))
     labels = list(dict.fromkeys(lines.column("round").to_pylist()[:: len(counts)]))
     of = np.asarray(draws.column("round").to_pylist())

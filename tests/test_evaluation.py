@@ -1,0 +1,152 @@
+"""`alphasynth evaluate`: any tables, every measure, one clear sentence for what does not fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from alphasynth.utility import evaluate
+from command_line import run, synthesize, visits
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+
+@pytest.fixture
+def tables():
+    """A confidential table, two synthetic ones whose rows are aligned with it, and a holdout."""
+    table = visits()
+    table.to_csv("held.csv", index=False)
+    rng = np.random.default_rng(5)
+    names = []
+    for i in range(2):
+        names.append(f"synthetic {i}.parquet")
+        table.drop(columns="name").assign(visits=rng.poisson(table["visits"] + 1)).to_parquet(names[-1])
+    visits(200).to_csv("holdout.csv", index=False)
+    return names
+
+
+def asked(capsys, *arguments):
+    assert run("evaluate", "held.csv", *arguments, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_every_measure_is_there(tables, capsys):
+    found = asked(capsys, *tables, "--holdout", "holdout.csv", "--known", "age,sex")
+    names = ["statistics", "distances", "propensity", "associations", "regression", "identification_risk"]
+    assert list(found) == [*names, "match_rates", "nearest_records"]
+    assert all(found.values())
+    frames = [pd.read_parquet(name) for name in tables]
+    expected = evaluate(visits().drop(columns="name"), frames)
+    line = next(x for x in found["statistics"] if (x["column"], x["statistic"]) == ("visits", "q90"))
+    comparison = expected.comparison("visits", "q90")
+    assert line["confidential"] == pytest.approx(comparison.value)
+    assert line["synthetic"] == pytest.approx(comparison.synthetic.combined.estimate)
+    assert found["propensity"][0]["pMSE"] == pytest.approx(expected.propensities[0].pmse)
+
+
+def test_the_terminal_shows_tables_and_says_that_they_are_confidential(tables, capsys):
+    assert run("evaluate", "held.csv", *tables) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Confidential: computed from single records.")
+    for part in (
+        "Statistics by column",
+        "Wasserstein-1",
+        "S_pMSE",
+        "Spearman's rho",
+        "Identification risk",
+        "promises nothing",
+    ):
+        assert part in shown
+    assert max(len(line) for line in shown.splitlines()) < 200
+
+
+def test_columns_quantiles_regressions_and_radii(tables, capsys):
+    found = asked(
+        capsys,
+        *tables,
+        *("--columns", "age,visits", "--quantiles", "0.99", "--regression", "visits ~ age"),
+        *("--radius", "3,6", "--absolute", "--target", "visits"),
+    )
+    assert {line["statistic"] for line in found["statistics"]} == {"mean", "median", "q99", "sd"}
+    assert [line["term"] for line in found["regression"]] == ["Intercept", "age"]
+    assert [line["radius"] for line in found["identification_risk"]] == ["3", "6"]
+    assert len(found["associations"]) == 1
+
+
+def test_aligned_rows(tables, capsys):
+    """Row i was made for record i: match rates by rows, against the library's by hand."""
+    found = asked(capsys, *tables, "--aligned", "--known", "sex", "--radius", "0.2")
+    table = visits()
+    expected = []
+    for name in tables:
+        other = pd.read_parquet(name)
+        scores = []
+        for i in range(len(table)):
+            own, reach = table["visits"][i], 0.2 * table["visits"][i]
+            matches = np.flatnonzero((table["sex"] == table["sex"][i]) & (np.abs(other["visits"] - own) <= reach))
+            scores.append((i in matches) / len(matches) if len(matches) else 0)
+        expected.append(np.mean(scores))
+    assert found["match_rates"][0]["expected match rate"] == pytest.approx(np.mean(expected))
+
+
+def test_draws_are_read_from_the_guarantee(table, capsys):
+    assert synthesize(table, "--m", "2", "--tables-per-draw", "2") == 0
+    files = sorted(str(path) for path in Path("run/release").glob("*.csv"))
+
+    def interval(*more):
+        assert run("evaluate", table, *files, *more, "--json") == 0
+        return json.loads(capsys.readouterr().out)["statistics"][0]["95 % interval (combined)"]
+
+    assert interval() == interval("--draws", "1,1,2,2") != interval("--draws", "1,2,3,4")
+    assert interval("--draws", "1,1,1,1") == ""
+
+
+def test_a_page(tables, capsys):
+    assert run("evaluate", "held.csv", *tables, "--page", "page.html", "--holdout", "holdout.csv") == 0
+    html = Path("page.html").read_text()
+    assert "CONFIDENTIAL" in html
+    assert 'id="figure-values_visits"' in html
+    assert "Nearest-record distances (empirical)" in html
+    assert Path("page.html").stat().st_mode & 0o077 == 0
+
+
+def test_one_row_or_another_delimiter(tables, capsys):
+    visits().to_csv("odd.txt", index=False, sep="|", encoding="latin-1")
+    assert run("evaluate", "odd.txt", tables[0], "--delimiter", "|", "--encoding", "latin-1") == 0
+    assert "Statistics" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["none.csv"], "table must be a file or URL::table, found none at 'none.csv'"),
+        (["{0}", "--columns", "nothing"], "column 'nothing' (to be compared) is not in the table"),
+        (["{0}", "--target", "nothing"], "--target must be one of the columns compared, found 'nothing'"),
+        (["{0}", "--target", "sex"], None),
+        (["{0}", "--quantiles", "2"], "quantiles must lie between 0 and 1"),
+        (["{0}", "--quantiles", "x"], "--quantiles must be numbers"),
+        (["{0}", "--radius", "-1"], "radius must be positive and finite"),
+        (["{0}", "--draws", "1,2"], "draws must name one draw per table, found 2 for 1"),
+        (["{0}", "--draws", "1.5"], "--draws must be whole numbers"),
+        (["{0}", "--regression", "visits ~ nothing"], "a regression must use columns that are compared"),
+        (["{0}", "--regression", "visits ~ ("], "formula 'visits ~ (' cannot be read"),
+        (["holdout.csv", "--aligned"], "aligned tables must have as many rows, found 300 and 200"),
+        (["{0}", "--aligned", "--known", "visits"], "found others in 'visits'"),
+        (["{0}", "--page", "nowhere/page.html"], "--page must go into a folder that exists"),
+        (["duckdb://x::t", "--aligned"], "--aligned needs files"),
+    ],
+)
+def test_bad_input(tables, capsys, arguments, sentence):
+    code = run("evaluate", "held.csv", *(argument.format(*tables) for argument in arguments))
+    shown = capsys.readouterr()
+    if sentence is None:
+        assert code == 0
+        return
+    assert code == 2
+    assert sentence in shown.err
+    assert shown.out == ""
+    assert len(shown.err.strip().splitlines()) == 1
