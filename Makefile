@@ -27,6 +27,7 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/command_line.py
+	$(BIN)/python benchmarks/report.py
 
 clean:
 	rm -rf $(VENV) demo-output benchmarks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis

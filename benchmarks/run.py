@@ -212,7 +212,7 @@ def job_first(cache: str) -> dict[str, float]:
 
 def count_weights(n: int) -> dict[str, float]:
     """(d) The counting in CW, on n counts (distinct values) and on n values that are all different."""
-    from alphasynth.weights import count_inside
+    from alphasynth.counting import count_inside
 
     counts, weights = np.unique(simulate(n), return_counts=True)
     distinct = np.random.default_rng(0).permutation(n).astype(float)

@@ -1,4 +1,4 @@
-"""The paper's section 3 in one run: six synthesizers on simulated counts, a table and files; then the command line.
+"""The paper's section 3 in one run: six synthesizers on simulated counts, files and a page; then the command line.
 
 `make demo` runs it. The table is simulated with a fixed seed, so nothing here is confidential, and nothing is for
 release; the folders are laid out as they would be for a real table.
@@ -56,10 +56,11 @@ def main() -> None:
     print(heads + "".join(f" {name:>8}" for name in STATISTICS))
     shown = [statistic(table["y"]) for statistic in STATISTICS.values()]
     print(f"{'table':<11} {'':>7} {'':>17} {'':>11}" + "".join(f" {value:>8.2f}" for value in shown))
-    summary = []
+    summary, synthesizers = [], []
     for label, options in SYNTHESIZERS.items():
         settings = {"family": "negative_binomial", "mechanism": label, "m": M, "seed": 1, **options}
         synthesizer = syn.Synthesizer("y ~ 1", **settings).fit(table)
+        synthesizers.append(synthesizer)
         published = synthesizer.release()
         for number, synthetic in enumerate(published.tables, start=1):
             synthetic.to_csv(release / f"{label}_{number:02}.csv", index=False)
@@ -86,7 +87,12 @@ def main() -> None:
     print(f"\nSynthetic tables and their public guarantees: {release}/ (not for release: the seed is fixed)")
     print(f"Weights and bounds by record, confidential for a real table: {confidential}/")
     run_command_line(confidential / "table.csv")
-    print(f"\nTook {time.perf_counter() - begin:.1f} s.")
+    page = confidential / "report.html"
+    page.write_text(syn.comparison_page(table, synthesizers, "Six synthesizers of simulated counts"), encoding="utf-8")
+    print(f"\nTook {time.perf_counter() - begin:.1f} s. The pages of that run:")
+    for path in (OUT / "run" / "confidential" / "report.html", OUT / "run" / "release" / "report.html"):
+        print(f"  {path.absolute()}")
+    print(f"The six synthesizers side by side; open it in a browser:\n  {page.absolute()}")
 
 
 def run_command_line(table: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphasynth.guarantee import Guarantee, PublicGuarantee, round_up, times
-from alphasynth.synthesize import Release
+from alphasynth.release import Release
 
 GUARANTEE = Guarantee("LW", ("LW",), 5.555555, 20, 1000, 1000, "Laplace", policy_epsilon=230.0, releasable=True)
 
@@ -86,8 +86,9 @@ def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
     whole = [name for name, kind in fields.items() if kind == "int"]
     assert whole == ["m", "tables_per_draw", "max_rows", "n", "num_draws"]
     assert {field.name: field.type for field in dataclasses.fields(Release)} == {
-        "tables": "tuple[Frame, ...]",
+        "tables": "tuple[Frame | Stored, ...]",
         "guarantee": "PublicGuarantee",
+        "files": "tuple[str, ...]",
     }
     for kind in (PublicGuarantee, Release):
         with pytest.raises((dataclasses.FrozenInstanceError, AttributeError, TypeError)):

@@ -15,7 +15,7 @@ import pytest
 import alphasynth as syn
 from alphasynth import page, public_page
 from alphasynth.errors import InputError
-from alphasynth.report import compare, read_release, render_run
+from alphasynth.report import comparison_page, read_release, render_run
 from command_line import read, run, synthesize, visits
 
 POISSON = ["--formula", "visits ~ 1", "--family", "poisson", "--mechanism", "SW", "--m", "1"]
@@ -241,7 +241,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(table, monkeypatch):
 def test_synthesizers_side_by_side(mixture):
     settings = {"family": "negative_binomial", "m": 3, "seed": 5, "num_draws": 400}
     fitted = [syn.Synthesizer("y ~ 1", mechanism=name, **settings).fit(mixture) for name in ("LW", "SW", "LW_final")]
-    html = compare(mixture, fitted)
+    html = comparison_page(mixture, fitted)
     said = words(html)
     assert said.startswith(" Synthesizers of y compared CONFIDENTIAL")
     assert re.findall(r'<input type="checkbox" value="([^"]+)"', html) == ["LW", "SW", "LW_final", "confidential"]
@@ -249,12 +249,12 @@ def test_synthesizers_side_by_side(mixture):
     for synthesizer in fitted:
         assert str(synthesizer.guarantee_) in said
     with pytest.raises(InputError, match="found the same one twice"):
-        compare(mixture, [fitted[0], fitted[0]])
+        comparison_page(mixture, [fitted[0], fitted[0]])
     with pytest.raises(InputError, match="at least one"):
-        compare(mixture, [])
+        comparison_page(mixture, [])
     other = syn.Synthesizer("z ~ 1", mechanism="LW", **settings).fit(mixture.rename(columns={"y": "z"}))
     with pytest.raises(InputError, match="same columns"):
-        compare(mixture, [fitted[0], other])
+        comparison_page(mixture, [fitted[0], other])
 
 
 def test_bounds_on_the_page_are_never_rounded_down(table):

@@ -35,6 +35,10 @@ _HOME = {
     "Synthesizer": "synthesizer",
     "open_table": "tables",
     "use_compilation_cache": "compilation",
+    "Utility": "utility",
+    "evaluate": "utility",
+    "identification_risk": "risk",
+    "comparison_page": "report",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -113,8 +113,8 @@ def _weights(weightings: Sequence[Weighting]) -> tuple[page.Block, ...]:
     ]
     drawn = [
         figures.lipschitz_violins(weightings),
-        figures.lipschitz_against_weight(weightings),
         figures.weight_violins(weightings),
+        figures.lipschitz_against_weight(weightings),
         figures.weight_histograms(weightings),
     ]
     return (page.table("Weights; Delta and epsilon are rounded up", heads, lines, series=True), *_figures(drawn))

@@ -15,6 +15,7 @@ from alphasynth.values import Values
 from alphasynth.weighting import Weighting
 
 BINS = 25
+WHOLE = (0.0, 1.0)  # what weights can be
 
 
 def lipschitz_violins(weightings: Sequence[Weighting]) -> Figure:
@@ -64,7 +65,7 @@ def _scatter(title: str, group: Sequence[Weighting]) -> Panel:
     marks = [points(w.label, w.alpha, w.lipschitz, w.counts) for w in group]
     lines = [Reference(f"{w.label}: largest bound", w.delta, "y", series=w.label) for w in group]
     words = [f"{w.label}: largest bound {round_up(w.delta)}, mean weight {w.mean_alpha:.3f}" for w in group]
-    return Panel(title, "weight alpha", (*marks, *lines), f"{'; '.join(words)}.", "Lipschitz bound")
+    return Panel(title, "weight alpha", (*marks, *lines), f"{'; '.join(words)}.", "Lipschitz bound", WHOLE)
 
 
 def weight_violins(weightings: Sequence[Weighting]) -> Figure:
@@ -75,7 +76,7 @@ def weight_violins(weightings: Sequence[Weighting]) -> Figure:
         "weights",
         "Weights by record",
         "Each violin holds one synthesizer's weights, one per record: 1 keeps a record whole, 0 leaves it out.",
-        (Panel("", "weight alpha", tuple(violins), f"Mean weights: {', '.join(means)}."),),
+        (Panel("", "weight alpha", tuple(violins), f"Mean weights: {', '.join(means)}.", x_range=WHOLE),),
         colours([w.label for w in weightings]),
     )
 

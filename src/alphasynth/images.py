@@ -70,6 +70,9 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
         elif isinstance(mark, Line):
             space.plot(mark.x, mark.y, color=colours[mark.series], label=mark.series)
     _draw_rows(space, panel, colours)
+    if panel.x_range is not None:
+        room = 0.03 * (panel.x_range[1] - panel.x_range[0])
+        space.set_xlim(panel.x_range[0] - room, panel.x_range[1] + room)
     if not panel.rows and panel.series:
         space.legend(frameon=False)
 

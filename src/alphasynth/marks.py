@@ -119,6 +119,7 @@ class Panel:
     marks: tuple[Mark, ...]
     alt: str
     y_label: str = ""
+    x_range: tuple[float, float] | None = None  # shown whole, whatever the marks
 
     @property
     def rows(self) -> list[Violin]:
@@ -132,7 +133,7 @@ class Panel:
 
     def limits(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Smallest and largest x and y of all marks."""
-        x: list[float] = []
+        x: list[float] = [*(self.x_range or ())]
         y: list[float] = []
         for line in (line for mark in self.marks for line in mark.numbers()):
             x += [line[name] for name in ("x", "x_to") if name in line]

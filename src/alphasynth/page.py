@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from alphasynth.drawing import draw
 from alphasynth.guarantee import round_up
 from alphasynth.images import COLUMNS
+from alphasynth.intervals import Interval
 from alphasynth.marks import Figure, Panel, short
 from alphasynth.palette import colours
 
@@ -28,13 +29,15 @@ class Cell(NamedTuple):
 
 
 def cell(value: object) -> Cell:
-    """A cell of text or of a number; nothing for what is not there.
+    """A cell of text, of a number, or of an interval, which sorts by its low end; nothing for what is not there.
 
     >>> cell(0.25), cell(None), cell("a")
     (Cell(text='0.25', value=0.25), Cell(text='', value=None), Cell(text='a', value=None))
     """
     if isinstance(value, Cell):
         return value
+    if isinstance(value, Interval):
+        return Cell(f"{short(value.low)} to {short(value.high)}", value.low) if math.isfinite(value.low) else Cell("")
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return Cell("")
     if isinstance(value, int | float) and not isinstance(value, bool):

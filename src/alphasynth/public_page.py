@@ -10,7 +10,7 @@ from alphasynth import figures, page
 from alphasynth.catalogue import FAMILIES, MECHANISMS
 from alphasynth.formula import Formula
 from alphasynth.guarantee import PublicGuarantee, as_written
-from alphasynth.measures import TAILS, VECTOR_WEIGHTS, is_vector, spoken
+from alphasynth.measures import TAILS, VECTOR_WEIGHTS, is_vector
 from alphasynth.records import Records
 from alphasynth.release import Release
 from alphasynth.utility import SEED, Estimates, estimates
@@ -150,7 +150,7 @@ def _statistics(
 
 def _line(estimate: Estimates, vector: bool) -> tuple[object, ...]:
     mark = f" {TAILS}" if vector and estimate.statistic.in_the_tails else ""
-    return (estimate.statistic.name + mark, estimate.combined.estimate, spoken(estimate.combined.interval))
+    return (estimate.statistic.name + mark, estimate.combined.estimate, estimate.combined.interval)
 
 
 def _program(release: Release, response: str) -> str:

@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 from alphasynth.frames import Frame
 from alphasynth.grouping import Stored
 from alphasynth.guarantee import PublicGuarantee
-from alphasynth.records import Records
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What may leave: synthetic tables (frames, stored ones, or their distinct rows) and the public guarantee.
+    """What may leave: synthetic tables, frames or stored ones, and the public part of the guarantee.
 
     `files` are the tables' file names, where they have any. Tables stand draw by draw.
     """
 
-    tables: tuple[Frame | Stored | Records, ...] = field(repr=False)
+    tables: tuple[Frame | Stored, ...] = field(repr=False)
     guarantee: PublicGuarantee
     files: tuple[str, ...] = ()
 

@@ -20,7 +20,7 @@ from alphasynth.confidential_page import Outcome, measured
 from alphasynth.errors import InputError
 from alphasynth.formula import Formula
 from alphasynth.frames import Frame
-from alphasynth.grouping import Stored
+from alphasynth.grouping import Grouped, Stored
 from alphasynth.guarantee import PublicGuarantee, as_written, round_up
 from alphasynth.images import save
 from alphasynth.marks import Figure
@@ -64,6 +64,30 @@ def read_release(folder: Path) -> Release:
     return Release(tuple(open_table(folder / Path(name).name) for name in files), guarantee, files)
 
 
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """A stored table whose distinct rows are at hand: both pages group them, and the file is read once."""
+
+    column_names: tuple[str, ...]
+    names_are_public: bool
+    lines: Grouped
+
+    @classmethod
+    def of(cls, table: Stored, names: Sequence[str]) -> _Read:
+        """Group a table on the columns that the pages compare."""
+        return cls(tuple(names), table.names_are_public, table.group(names, ()))
+
+    def group(self, names: Sequence[str], public: Sequence[str]) -> Grouped:
+        """Group on some of the columns; none are to be released."""
+        columns, counts = self.lines.columns.select(list(names)), self.lines.counts
+        if tuple(names) != self.column_names:
+            numbered = columns.rename_columns([f"c{i}" for i in range(len(names))]).append_column("n", pa.array(counts))
+            grouped = numbered.group_by(numbered.column_names[:-1]).aggregate([("n", "sum")])
+            columns = grouped.select(numbered.column_names[:-1]).rename_columns(list(names))
+            counts = grouped.column("n_sum").to_numpy()
+        return replace(self.lines, columns=columns, counts=counts, index=None)
+
+
 def _json(path: Path) -> dict[str, Any]:
     with _explained(path):
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -99,8 +123,8 @@ def render_run(run: Path) -> Rendered:
     left_out = held.size > MOST_ROWS and len(held.columns) > 1
     if left_out:
         held = _alone(held)
-    tables = tuple(read_records(table, list(held.columns)) for table in release.tables)
-    release = replace(release, tables=tables)
+    release = replace(release, tables=tuple(_Read.of(table, list(held.columns)) for table in release.tables))
+    tables = [read_records(table, list(held.columns)) for table in release.tables]
     guarantee = release.guarantee
     formula = Formula.parse(guarantee.formula)
     regressions = [] if formula.intercept_only or left_out else [formula.text]
@@ -230,7 +254,7 @@ def replace_file(path: Path, content: str, mode: int | None = None) -> None:
         beside.unlink(missing_ok=True)
 
 
-def compare(table: Frame | Stored, synthesizers: Sequence[Synthesizer], title: str | None = None) -> str:
+def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], title: str | None = None) -> str:
     """A confidential page, as HTML, that compares fitted synthesizers of one table: weights, bounds, utility, risk.
 
     All must synthesize the same column and have the same columns on the right-hand side. Raises `InputError`.

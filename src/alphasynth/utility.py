@@ -207,10 +207,11 @@ def _compare(
     draws: Sequence[int] | None,
 ) -> list[Comparison]:
     values = values_of(held, column)
+    own = resample(np.random.default_rng(SEED), values, wanted)  # the same whatever it is compared with
     synthetic = estimates(rng, column, wanted, [values_of(table, column) for table in tables], held.n, draws)
     return [
         Comparison(found.statistic.of(values), percentile_interval(line), found, line)
-        for found, line in zip(synthetic, resample(rng, values, wanted), strict=True)
+        for found, line in zip(synthetic, own, strict=True)
     ]
 
 
