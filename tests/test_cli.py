@@ -25,11 +25,12 @@ pytestmark = pytest.mark.usefixtures("alone")
 def test_one_command_from_a_file_to_a_run_folder(table, capsys):
     assert run("synthesize", table, *OPTIONS, "--epsilon", 8, "--out", "run") == 0
     shown = capsys.readouterr()
-    assert "release: 1 synthetic table and guarantee.json" in shown.out
+    assert "release: 1 synthetic table, guarantee.json, report.html" in shown.out
     assert "alphasynth-ledger.sqlite: the ledger" in shown.out
     assert shown.err == ""
-    assert sorted(path.name for path in Path("run/release").iterdir()) == ["guarantee.json", "synthetic_01.csv"]
-    confidential = ["draws.parquet", "records.parquet", "run.toml", "summary.json"]
+    released = ["guarantee.json", "report.html", "synthetic_01.csv"]
+    assert sorted(path.name for path in Path("run/release").iterdir()) == released
+    confidential = ["draws.parquet", "records.parquet", "report.html", "rounds.parquet", "run.toml", "summary.json"]
     assert sorted(path.name for path in Path("run/confidential").iterdir()) == confidential
     assert stat.S_IMODE(Path("run/confidential").stat().st_mode) == 0o700
     synthetic = pd.read_csv("run/release/synthetic_01.csv")
@@ -87,8 +88,14 @@ def test_records_and_draws_are_those_of_the_library(table):
     assert np.array_equal(rows["alpha"], fitted.alpha_)
     assert np.array_equal(rows["lipschitz"], fitted.lipschitz_.by_record)
     draws = pq.read_table("run/confidential/draws.parquet").to_pandas()
-    assert np.array_equal(draws["phi"], fitted.trail_.fits[-1].draws.theta["phi"])
-    assert draws["released"].sum() == 1
+    rounds = pq.read_table("run/confidential/rounds.parquet").to_pandas()
+    for weighting, fit in zip(fitted.weightings_, fitted.trail_.fits, strict=True):
+        mine = draws[draws["round"] == weighting.label]
+        assert np.array_equal(mine["phi"], fit.draws.theta["phi"])
+        assert np.array_equal(mine["mu"], weighting.mu)
+        assert np.array_equal(rounds[rounds["round"] == weighting.label]["alpha"], weighting.alpha)
+        assert np.array_equal(rounds[rounds["round"] == weighting.label]["lipschitz"], weighting.lipschitz)
+    assert draws[draws["released"]]["round"].tolist() == ["LW_final"]
     pd.testing.assert_frame_equal(pd.read_csv("run/release/synthetic_01.csv"), fitted.sample()[0])
 
 

@@ -104,7 +104,8 @@ def test_killed_at_random_moments_nothing_is_half_written_and_the_ledger_agrees(
     assert {entry["state"] for entry in listed["runs"]} <= {"released", "cleared"}
     assert listed["datasets"][0]["released"] == 2.0 * len(released)
     for folder in folders:
-        assert sorted(path.name for path in Path(folder, "release").iterdir()) == ["guarantee.json", "synthetic_01.csv"]
+        released = ["guarantee.json", "report.html", "synthetic_01.csv"]
+        assert sorted(path.name for path in Path(folder, "release").iterdir()) == released
         assert len(pd.read_csv(Path(folder, "release", "synthetic_01.csv"))) == 300
     assert not list(Path().glob(".alphasynth-*"))
 

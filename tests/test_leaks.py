@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import struct
 from pathlib import Path
 
@@ -42,6 +44,10 @@ def everything(folder: Path) -> bytes:
         parts.append(path.name.encode())
         if path.is_file():
             parts.append(path.read_bytes())
+        if path.suffix == ".html":
+            numbers = re.findall(rb"base64,([A-Za-z0-9+/=]+)", path.read_bytes())
+            assert numbers
+            parts += [base64.b64decode(number) for number in numbers]
         if path.suffix in (".parquet", ".feather", ".arrow"):
             table = pq.read_table(path) if path.suffix == ".parquet" else pf.read_table(path)
             parts += [str(table.schema).encode(), str(table.schema.metadata).encode(), str(table.to_pydict()).encode()]
@@ -52,8 +58,10 @@ def needles(confidential: Path) -> list[bytes]:
     """What must not be found: values as text and as stored numbers, weights, bounds, draws, realised epsilons."""
     records = pq.read_table(confidential / "records.parquet").to_pandas()
     draws = pq.read_table(confidential / "draws.parquet").to_pandas()
+    rounds = pq.read_table(confidential / "rounds.parquet").to_pandas()
     summary = json.loads((confidential / "summary.json").read_text())
-    numbers = [*records["alpha"], *records["lipschitz"], *draws["phi"], *draws["beta[0]"]]
+    numbers = [*records["alpha"], *records["lipschitz"], *draws["phi"], *draws["beta[0]"], *draws["mu"]]
+    numbers += [*rounds["alpha"], *rounds["lipschitz"]]
     numbers += [summary["delta"], summary["epsilon_per_draw"], summary["epsilon_total"], summary["epsilon_unit"]]
     numbers += [entry[name] for entry in summary["rounds"] for name in ("delta", "epsilon", "mean_alpha")]
     numbers += [value for search in summary["searches"] for value in (search["value"], search["reached"])]
@@ -101,7 +109,8 @@ def test_a_release_can_be_zipped_and_stands_alone(tmp_path):
     assert run_command(["synthesize", "t.csv", *options, "--out", "run", "--quiet"]) == 0
     archive = shutil.make_archive("published", "zip", "run/release")
     names = sorted(zipfile.ZipFile(archive).namelist())
-    assert names == ["guarantee.json", "synthetic_01.csv", "synthetic_02.csv", "synthetic_03.csv"]
+    tables = ["synthetic_01.csv", "synthetic_02.csv", "synthetic_03.csv"]
+    assert names == ["guarantee.json", "report.html", *tables]
     assert str(tmp_path).encode() not in everything(Path("run/release"))
 
 

@@ -181,7 +181,7 @@ def _drawn(figure: Figure) -> dict[str, Any]:
 
 
 def _rounded(value: object) -> object:
-    return f"{value:.8g}" if isinstance(value, float) else value
+    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def _key(figure: Figure, panel: Panel) -> list[tuple[str, str]]:
