@@ -166,21 +166,29 @@ def test_numbers_sort_by_size_and_not_by_letter(browser, runs):
     assert [line.locator("td").first.inner_text() for line in table.locator("tbody tr").all()][-1] == "Unweighted"
 
 
+def over(mark):
+    """Bring the pointer over a mark, once the page has stopped scrolling to it: scrolling hides the tip."""
+    mark.scroll_into_view_if_needed()
+    mark.page.wait_for_timeout(200)
+    mark.hover(force=True)
+
+
 def test_marks_answer_to_the_mouse(browser, runs):
     opened = Opened(browser, runs / "plain/confidential/report.html")
     tab = opened.tab
     tip = tab.locator("#tip")
     assert not tip.is_visible()
-    tab.locator("#figure-lipschitz .row").nth(1).hover()
+    over(tab.locator("#figure-lipschitz .row").nth(1))
     assert tip.is_visible()
     assert tip.inner_text().startswith("LW: median")
     assert "(here: " in tip.inner_text()
-    tab.locator("#figure-lipschitz_against_weight .points circle").first.hover(force=True)
+    over(tab.locator("#figure-lipschitz_against_weight .points circle").first)
     assert "weight" in tip.inner_text()
-    tab.locator("#figure-weight_histograms .bars rect").last.hover(force=True)
+    over(tab.locator("#figure-weight_histograms .bars rect").last)
     assert "% of records" in tip.inner_text()
     line = tab.locator("#figure-mu .line .hit").first
     line.scroll_into_view_if_needed()
+    tab.wait_for_timeout(200)
     middle = "(e) => e.getPointAtLength(e.getTotalLength() / 2).matrixTransform(e.getScreenCTM())"
     at = line.evaluate(f"(e) => {{ const p = ({middle})(e); return [p.x, p.y]; }}")
     tab.mouse.move(*at)
@@ -188,7 +196,7 @@ def test_marks_answer_to_the_mouse(browser, runs):
     box = tip.bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 1_400
-    tab.locator("h1").hover()
+    over(tab.locator("h1"))
     assert not tip.is_visible()
 
 
@@ -197,6 +205,7 @@ def test_the_value_under_the_pointer_is_right(browser, runs):
     opened = Opened(browser, runs / "plain/confidential/report.html")
     figure = opened.tab.locator("#figure-values_y svg")
     figure.scroll_into_view_if_needed()
+    opened.tab.wait_for_timeout(200)
     tick = figure.locator(".axis text", has_text="100").bounding_box()
     row = figure.locator(".row").first.bounding_box()
     opened.tab.mouse.move(tick["x"] + tick["width"] / 2, row["y"] + row["height"] / 2)
