@@ -200,3 +200,14 @@ def test_overlap_is_symmetric_and_at_most_one(ends):
     assert overlap(one, other) == pytest.approx(overlap(other, one))
     assert overlap(one, other) <= 1 + 1e-12
     assert overlap(one, one) == pytest.approx(1)
+
+
+def test_the_scatter_within_bins_counts(monkeypatch):
+    """With a bin for each extreme and one for the rest, nearly all of the variance lies within it."""
+    monkeypatch.setattr("alphasynth.intervals.MOST_BINS", 4)
+    monkeypatch.setattr("alphasynth.intervals.SINGLE_AT_EACH_END", 1)
+    column = np.random.default_rng(12).normal(size=2_000)
+    mean, sd = resample(np.random.default_rng(13), Values.of(column), [statistics()[0], statistics()[-1]], 4_000)
+    # s.e. of an estimated sd from 4,000 resamples: 1.1 %; five of them.
+    assert mean.std() == pytest.approx(column.std() / 2_000**0.5, rel=0.056)
+    assert sd.std() == pytest.approx(column.std() / (2 * 2_000) ** 0.5, rel=0.1)  # the column is not quite normal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
@@ -34,8 +34,9 @@ def of(values, **more):
 
 def test_identification_risk_by_hand():
     # Within 10 % of 100 lie 95 and 105 of four rows: risk 1/2. Within 10 % of 50 none: risk 1.
-    found = identification_risk(of([50, 100, 100]), [of([95, 105, 80, 200])], 0.1)
+    found = identification_risk(of([50, 100, 100]), [of([95, 105, 80, 200])], column="y", radius=0.1)
     assert found.by_distinct.tolist() == [1, 0.5]
+    assert found.by_record.tolist() == [1, 0.5, 0.5]
     assert found.mean == pytest.approx(2 / 3)
     assert found.alone == 1
     # On the confidential table itself: 50 is alone but for itself, 1 of 3; 100 has 2 of 3.
@@ -44,9 +45,10 @@ def test_identification_risk_by_hand():
 
 
 @given(own=VALUES, tables=st.lists(VALUES, min_size=1, max_size=3), radius=st.floats(0.01, 20), relative=st.booleans())
+@settings(deadline=None, max_examples=50)  # grouping starts an engine
 def test_identification_risk_equals_a_double_loop(own, tables, radius, relative):
     held = of(own)
-    found = identification_risk(held, [of(table) for table in tables], radius, relative)
+    found = identification_risk(held, [of(table) for table in tables], column="y", radius=radius, relative=relative)
     for value, risk in zip(held.columns["y"], found.by_distinct, strict=True):
         reach = radius * abs(float(value)) if relative else radius
         expected = np.mean([np.mean([abs(float(other) - float(value)) > reach for other in table]) for table in tables])
@@ -54,10 +56,11 @@ def test_identification_risk_equals_a_double_loop(own, tables, radius, relative)
 
 
 @given(own=VALUES, radius=st.floats(0.05, 1))
+@settings(deadline=None, max_examples=50)  # grouping starts an engine
 def test_before_is_the_risk_that_cw_weighs_by(own, radius, make_fit):
     held = of(own)
     alpha = CW(radius, relative=True)(held, make_fit(held))
-    assert 1 - alpha == pytest.approx(identification_risk(held, [held], radius).before)
+    assert 1 - alpha == pytest.approx(identification_risk(held, [held], column="y", radius=radius).before)
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +76,22 @@ def test_risk_within_known_columns():
     # The intruder knows sex: of the three synthetic women one is near.
     held = of([10, 10], sex=["f", "m"])
     table = of([10, 30, 99], sex=["f", "f", "f"])
-    found = identification_risk(held, [table], 0.1, known=["sex"])
+    found = identification_risk(held, [table], column="y", radius=0.1, known=["sex"])
     assert found.by_distinct == pytest.approx([2 / 3, 1])  # no synthetic man at all
+
+
+def test_risk_of_frames_and_of_what_has_none():
+    table, synthetic = pd.DataFrame({"y": [50, 100], "g": ["a", "b"]}), pd.DataFrame({"g": ["a", "b"], "y": [95, 105]})
+    assert identification_risk(table, [synthetic], column="y", radius=0.1).by_record.tolist() == [1, 0]
+    for column, tables in (("g", [synthetic]), ("y", [])):
+        with pytest.raises(InputError, match="must hold numbers"):
+            identification_risk(table, tables, column=column, radius=0.1)
 
 
 @pytest.mark.parametrize("radius", [0, -1, float("inf"), float("nan"), True])
 def test_a_radius_must_be_positive(radius):
     with pytest.raises(InputError, match="radius must be positive"):
-        identification_risk(of([1, 2]), [of([1, 2])], radius)
+        identification_risk(of([1, 2]), [of([1, 2])], column="y", radius=radius)
 
 
 def slow_rates(own, others, group, radius, relative):

@@ -57,10 +57,14 @@ def measured(
     if known is None:
         known = [name for name in held.columns if name != held.response]
     numeric = is_numeric(held.columns[held.response])
-    risks = tuple(identification_risk(held, tables, *reach) for reach in radii) if numeric else ()
+    risks = tuple(_risk_within(held, tables, *reach) for reach in radii) if numeric else ()
     if known and numeric and not rates:
         rates = _rates(held, tables, known, radii)
     return Outcome(weighting, label, tuple(rules), tuple(tables), utility, risks, tuple(rates))
+
+
+def _risk_within(held: Records, tables: Sequence[Records], radius: float, relative: bool) -> IdentificationRisk:
+    return identification_risk(held, tables, column=held.response, radius=radius, relative=relative)
 
 
 def _rates(

@@ -169,8 +169,10 @@ def risk_violins(risks: Mapping[str, Sequence[IdentificationRisk]]) -> Figure:
     for group in zip(*risks.values(), strict=True):
         first = group[0]
         reach = f"{first.radius:.10g} of the value" if first.relative else f"{first.radius:.10g}"
-        marks = [violin(CONFIDENTIAL, Values.of(first.before, first.counts))]
-        marks += [violin(label, Values.of(r.by_distinct, r.counts)) for label, r in zip(risks, group, strict=True)]
+        marks = [violin(CONFIDENTIAL, Values.of(first.before, first.records.counts))]
+        marks += [
+            violin(label, Values.of(r.by_distinct, r.records.counts)) for label, r in zip(risks, group, strict=True)
+        ]
         means = [f"{label} {r.mean:.3f}" for label, r in zip(risks, group, strict=True)]
         alt = f"Radius {reach}: mean risk {first.mean_before:.3f} in the confidential table; {', '.join(means)}."
         panels.append(Panel(f"radius {reach}", "share of rows outside the ball", tuple(marks), alt))

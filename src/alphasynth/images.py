@@ -73,7 +73,8 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
     if panel.x_range is not None:
         room = 0.03 * (panel.x_range[1] - panel.x_range[0])
         space.set_xlim(panel.x_range[0] - room, panel.x_range[1] + room)
-    if not panel.rows and panel.series:
+    if not panel.rows:
+        space.set_ylim(bottom=0)
         space.legend(frameon=False)
 
 

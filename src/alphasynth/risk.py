@@ -10,8 +10,10 @@ import numpy as np
 
 from alphasynth.counting import count_inside
 from alphasynth.errors import InputError
+from alphasynth.frames import Frame
+from alphasynth.grouping import Stored
 from alphasynth.records import Records
-from alphasynth.values import is_numeric
+from alphasynth.values import is_numeric, read_records
 
 MOST_ROWS = 20_000  # synthetic rows whose nearest records are looked for
 
@@ -21,40 +23,63 @@ class IdentificationRisk:
     """CW's risk on released tables: for each record, the share of synthetic rows outside the ball around its value.
 
     `by_distinct` has one entry per distinct record, `before` the same measured on the confidential table itself. 1
-    means that no synthetic row comes near the record's value. Where rows are aligned it counts only for tables whose
-    own row for the record lies in the ball; this is the larger number, which needs no alignment (confidential).
+    means that no synthetic row comes near the record's value. An intruder who can also tell which row was made for the
+    record gains only where that row lies in the ball (`match_rates`); this needs no such knowledge (confidential).
     """
 
+    records: Records = field(repr=False)
     radius: float
     relative: bool
     by_distinct: np.ndarray = field(repr=False)
     before: np.ndarray = field(repr=False)
-    counts: np.ndarray = field(repr=False)
+
+    @property
+    def by_record(self) -> np.ndarray:
+        """Risk (n,) in the table's own row order."""
+        return self.records.expand(self.by_distinct)
 
     @property
     def mean(self) -> float:
         """Mean over records."""
-        return float(np.average(self.by_distinct, weights=self.counts))
+        return float(np.average(self.by_distinct, weights=self.records.counts))
 
     @property
     def mean_before(self) -> float:
         """Mean over records, on the confidential table."""
-        return float(np.average(self.before, weights=self.counts))
+        return float(np.average(self.before, weights=self.records.counts))
 
     @property
     def alone(self) -> int:
         """Number of records that no synthetic row comes near, in any of the tables."""
-        return int(self.counts[self.by_distinct == 1].sum())
+        return int(self.records.counts[self.by_distinct == 1].sum())
 
 
 def identification_risk(
-    confidential: Records, tables: Sequence[Records], radius: float, relative: bool = True, known: Sequence[str] = ()
+    confidential: Frame | Stored | Records,
+    tables: Sequence[Frame | Stored | Records],
+    *,
+    column: str,
+    radius: float,
+    relative: bool = True,
+    known: Sequence[str] = (),
 ) -> IdentificationRisk:
-    """Risk by record on the tables, averaged over them; compared within rows that share the `known` columns' values."""
+    """Risk by record of a numeric column on the tables, averaged over them (empirical, and no guarantee).
+
+    A record is compared with rows that share its values of the `known` columns.
+
+    >>> import pandas as pd
+    >>> table, synthetic = pd.DataFrame({"y": [100, 50]}), pd.DataFrame({"y": [95, 105, 200, 80]})
+    >>> identification_risk(table, [synthetic], column="y", radius=0.1).by_record.tolist()
+    [0.5, 1.0]
+    """
     check_radius(radius)
-    risks = [_outside(confidential, table, radius, relative, known) for table in tables]
-    before = _outside(confidential, confidential, radius, relative, known)
-    return IdentificationRisk(radius, relative, np.mean(risks, axis=0), before, confidential.counts)
+    held = read_records(confidential, [column, *known])
+    others = [read_records(table, [column, *known]) for table in tables]
+    if not others or not all(is_numeric(records.columns[column]) for records in (held, *others)):
+        raise InputError(f"column {column!r} must hold numbers in the table and in at least one other, found otherwise")
+    risks = [_outside(held, table, column, radius, relative, known) for table in others]
+    before = _outside(held, held, column, radius, relative, known)
+    return IdentificationRisk(held, radius, relative, np.mean(risks, axis=0), before)
 
 
 def check_radius(radius: float) -> None:
@@ -63,9 +88,11 @@ def check_radius(radius: float) -> None:
         raise InputError(f"radius must be positive and finite, found {radius!r}")
 
 
-def _outside(target: Records, table: Records, radius: float, relative: bool, known: Sequence[str]) -> np.ndarray:
+def _outside(
+    target: Records, table: Records, column: str, radius: float, relative: bool, known: Sequence[str]
+) -> np.ndarray:
     """For each distinct record of `target`, the share of its group's rows in `table` outside its ball; 1 of none."""
-    own, others = (np.asarray(records.columns[target.response], np.float64) for records in (target, table))
+    own, others = (np.asarray(records.columns[column], np.float64) for records in (target, table))
     groups = _groups([target, table], known)
     inside = _count_inside(own, others, table.counts, groups, _reach(own, radius, relative))
     members = np.bincount(groups[1], table.counts, minlength=groups[0].max() + 1)[groups[0]]
