@@ -12,7 +12,7 @@ import numpy as np
 from alphasynth.errors import InputError
 from alphasynth.formula import Formula
 from alphasynth.records import Records
-from alphasynth.values import is_numeric
+from alphasynth.values import as_text, is_numeric, plain
 
 SPEARMAN, CRAMER, ETA = "Spearman's rho", "Cramér's V", "correlation ratio eta"
 
@@ -50,7 +50,7 @@ def _numbers(column: Any) -> np.ndarray:
 
 
 def _codes(column: Any) -> np.ndarray:
-    return np.unique(np.asarray(column).astype(str), return_inverse=True)[1]
+    return np.unique(as_text(column), return_inverse=True)[1]
 
 
 def _ranks(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -111,7 +111,7 @@ def regress(formula: str, confidential: Records, tables: list[Records]) -> Regre
     missing = [name for name in names if any(name not in records.columns for records in held)]
     if missing:
         raise InputError(f"a regression must use columns that are compared, found {missing[0]!r}")
-    frames = [pd.DataFrame({name: _plain(records.columns[name]) for name in names}) for records in held]
+    frames = [pd.DataFrame({name: plain(records.columns[name]) for name in names}) for records in held]
     # One matrix for all: a category that a table lacks has a column all the same.
     X = _matrix(parsed, pd.concat(frames, ignore_index=True))
     kind = _kind(_numbers(response))
@@ -122,10 +122,6 @@ def regress(formula: str, confidential: Records, tables: list[Records]) -> Regre
     ]
     coefficients, variances = (np.array(part) for part in zip(*fits, strict=True))
     return Regression(parsed.text, kind, tuple(X.columns), coefficients, variances)
-
-
-def _plain(column: Any) -> np.ndarray:
-    return np.asarray(column, np.float64) if is_numeric(column) else np.asarray(column).astype(str)
 
 
 def _matrix(formula: Formula, rows: Any) -> Any:

@@ -15,15 +15,14 @@ import typer
 
 from alphasynth import __version__
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
-from alphasynth.interruption import Interruption
+from alphasynth.guarantee import counted
+from alphasynth.interruption import SIGNALS
 from alphasynth.ledger_cli import Json, LedgerOption, ledger_app, print_table
 from alphasynth.report_cli import evaluate, report, split
 
 if TYPE_CHECKING:
     from alphasynth.job import Report
     from alphasynth.settings import Settings
-
-SIGNALS = Interruption()
 
 app = typer.Typer(
     help="Synthetic tables from confidential microdata under a privacy budget.",
@@ -219,17 +218,13 @@ def _print_report(report: Report, settings: Settings) -> None:
     if settings.seed is not None:
         typer.echo("NOT FOR RELEASE: the seed was fixed, so who guesses it can repeat the run.")
     tables = len(report.statement["tables"])
-    page = ", report.html" if settings.report else ""
-    typer.echo(f"{report.out}/release: {_count(tables, 'synthetic table')}, guarantee.json{page}")
+    page = ", report.html" if "report.html" in report.files else ""
+    typer.echo(f"{report.out}/release: {counted(tables, 'synthetic table')}, guarantee.json{page}")
     typer.echo(f"{report.out}/confidential: realised epsilon, weights, draws{page}; not for release")
     typer.echo(f"{report.ledger}: the ledger, which has this run")
     if settings.epsilon is None:
         typer.echo("No --epsilon was given: look at the realised one in confidential/summary.json before you publish.")
     typer.echo("\n" + textwrap.fill(str(report.guarantee), 100))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 @app.command(epilog="Example: alphasynth inspect visits.csv")
@@ -248,7 +243,7 @@ def inspect(
         typer.echo(json.dumps(asdict(profile), indent=2))
         return
     distinct = "" if profile.distinct_rows is None else f", {profile.distinct_rows:,} of them distinct"
-    typer.echo(f"{_count(profile.rows, 'row')}{distinct}; {_count(len(profile.columns), 'column')} (confidential)")
+    typer.echo(f"{counted(profile.rows, 'row')}{distinct}; {counted(len(profile.columns), 'column')} (confidential)")
     heads = ("column", "type", "missing", "distinct", "family", "")
     lines = [(c.name, c.type, f"{c.missing:,}", f"{c.distinct:,}", c.family or "none", c.why) for c in profile.columns]
     print_table([heads, *lines], right=(2, 3))

@@ -46,38 +46,42 @@ def measured(
     regressions: Sequence[str] | None = None,
     quantiles: Sequence[float] = QUANTILES,
     radii: Sequence[tuple[float, bool]] = RADII,
-    known: Sequence[str] | None = None,
+    known: Sequence[str] = (),
     rates: Sequence[tuple[str, MatchRates]] = (),
 ) -> Outcome:
     """A synthesizer's tables, measured against the confidential records; risk is measured on their response.
 
-    Match rates, where they are not given, are of rows paired by the `known` columns, unless told all but the response.
+    Identification risk compares rows that share the `known` columns' values.
     """
     utility = evaluate(held, tables, draws=draws, regressions=regressions, quantiles=quantiles)
-    if known is None:
-        known = [name for name in held.columns if name != held.response]
     numeric = is_numeric(held.columns[held.response])
-    risks = tuple(_risk_within(held, tables, *reach) for reach in radii) if numeric else ()
-    if known and numeric and not rates:
-        rates = _rates(held, tables, known, radii)
+    risks = tuple(_risk_within(held, tables, *reach, known) for reach in radii) if numeric else ()
     return Outcome(weighting, label, tuple(rules), tuple(tables), utility, risks, tuple(rates))
 
 
-def _risk_within(held: Records, tables: Sequence[Records], radius: float, relative: bool) -> IdentificationRisk:
-    return identification_risk(held, tables, column=held.response, radius=radius, relative=relative)
+def _risk_within(
+    held: Records, tables: Sequence[Records], radius: float, relative: bool, known: Sequence[str]
+) -> IdentificationRisk:
+    return identification_risk(
+        held,
+        tables,
+        column=held.response,
+        radius=radius,
+        relative=relative,
+        known=[n for n in known if n in held.columns],
+    )
 
 
-def _rates(
-    held: Records, tables: Sequence[Records], known: Sequence[str], radii: Sequence[tuple[float, bool]]
+def paired_rates(
+    held: Records, tables: Sequence[Records], known: Sequence[str], radii: Sequence[tuple[float, bool]] = RADII
 ) -> tuple[tuple[str, MatchRates], ...]:
-    """Match rates of the tables that have the confidential rows in their known columns."""
+    """Match rates of tables made by a model of the known columns, whose rows are paired by these."""
+    if not known or not is_numeric(held.columns[held.response]):
+        return ()
     aligned = [pair for pair in (align(held, table, known) for table in tables[:MOST_ALIGNED]) if pair is not None]
     return tuple(
-        (
-            measures.reach(radius, relative),
-            mean_rates([match_rates(pair, radius, relative) for pair in aligned]),
-        )
-        for radius, relative in radii
+        (measures.reach(*reach), mean_rates([match_rates(pair, *reach) for pair in aligned]))
+        for reach in radii
         if aligned
     )
 
@@ -99,7 +103,7 @@ def build(
     sections.append(page.Section("utility", "Utility", _utility(held, shown, weightings)))
     if any(o.risks for o in shown):
         sections.append(page.Section("risk", "Empirical risk", _risk(shown)))
-    return page.Page(title, tuple(sections), (BANNER, *banners), footer)
+    return page.Page(title, tuple(sections), (BANNER, *banners), footer, exact=True)
 
 
 def _weights(weightings: Sequence[Weighting]) -> tuple[page.Block, ...]:

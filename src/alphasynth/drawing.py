@@ -11,6 +11,7 @@ from html import escape
 
 import numpy as np
 
+from alphasynth.guarantee import counted, round_up
 from alphasynth.marks import Bars, Figure, Line, Mark, Panel, Points, Reference, Violin, short
 
 WIDTH, TOP, BOTTOM, RIGHT = 420, 10, 44, 14
@@ -108,8 +109,7 @@ def _y_axis(y: _Scale, x: _Scale, panel: Panel) -> str:
 
 
 def _reference(mark: Reference, x: _Scale, y: _Scale, height: float, figure: Figure) -> str:
-    value = short(mark.at) if mark.to is None else f"{short(mark.at)} to {short(mark.to)}"
-    tip = escape(f"{mark.label}: {value}", quote=True)
+    tip = escape(mark.tip, quote=True)
     series = f' data-series="{escape(mark.series, quote=True)}"' if mark.series else ""
     colour = f' style="stroke:{figure.colours[mark.series]}"' if mark.series else ""
     if mark.to is not None:
@@ -152,7 +152,7 @@ def _violin(mark: Violin, x: _Scale, row: int, figure: Figure) -> str:
 
 def _points(mark: Points, x: _Scale, y: _Scale, figure: Figure) -> str:
     dots = "".join(
-        f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="2.6" data-tip="weight {a:.4f}, bound {b:.4f}, {n:,}"/>'
+        f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="2.6" data-tip="weight {a:.4f}, bound {round_up(b)}, {counted(int(n), "record")}"/>'
         for a, b, n in zip(mark.x, mark.y, mark.counts, strict=True)
     )
     return _group(mark.series, f'class="points" style="fill:{figure.colours[mark.series]}"', dots)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import traceback
 import warnings
 from dataclasses import fields
 from typing import Any
 
 import typer
 
-from alphasynth.cli import SIGNALS, app
-from alphasynth.errors import CalibrationError, DiagnosticsError, InputError, SamplerWarning
+from alphasynth.cli import app
+from alphasynth.errors import CalibrationError, DiagnosticsError, InputError, ReportWarning, SamplerWarning, place
+from alphasynth.interruption import SIGNALS
 
 BAD_INPUT, FAILED = 2, 1
 
@@ -32,7 +32,8 @@ def run_command(arguments: list[str]) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         warnings.simplefilter("ignore")  # what libraries say of their own future
-        warnings.simplefilter("default", SamplerWarning)
+        for kind in (SamplerWarning, ReportWarning):
+            warnings.simplefilter("default", kind)
         return _run(arguments)
 
 
@@ -51,7 +52,7 @@ def _run(arguments: list[str]) -> int:
         return _fail(f"{error.strerror or type(error).__name__}{_nothing(arguments)}", FAILED)
     except Exception as error:  # noqa: BLE001
         # A message from deep inside may quote a confidential value; where it happened does not.
-        return _fail(f"{_place(error)}, which is a fault of alphasynth's{_nothing(arguments)}", FAILED)
+        return _fail(f"{place(error)}, which is a fault of alphasynth's{_nothing(arguments)}", FAILED)
 
 
 def _nothing(arguments: list[str]) -> str:
@@ -72,11 +73,6 @@ def _spoken(sentence: str) -> str:
 def _fail(sentence: str, code: int) -> int:
     typer.echo(f"alphasynth: {sentence}", err=True)
     return code
-
-
-def _place(error: Exception) -> str:
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} in {os.path.basename(last.filename)}, line {last.lineno}"
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from numbers import Integral
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -56,3 +58,13 @@ class CalibrationError(RuntimeError):
 
 class SamplerWarning(UserWarning):
     """A sampler handed over to another one; the message says which, and why."""
+
+
+class ReportWarning(UserWarning):
+    """A run stands, but its pages could not be rendered."""
+
+
+def place(error: Exception) -> str:
+    """Where an error happened; its message may quote a confidential value, and this does not."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {PurePath(last.filename).name}, line {last.lineno}"

@@ -17,8 +17,8 @@ from alphasynth.palette import SYNTHETIC
 from alphasynth.records import Records
 from alphasynth.risk import Aligned, MatchRates, Nearest, match_rates, mean_rates, nearest_distances
 from alphasynth.tables import is_database, open_table
-from alphasynth.utility import SEED, check_alike, shared_columns
-from alphasynth.values import QUANTILES, is_numeric, read_records
+from alphasynth.utility import SEED, shared_columns
+from alphasynth.values import QUANTILES, conform, is_numeric, plain, read_records
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,7 @@ def run(request: Request) -> Evaluation:
     if target not in held.columns:
         raise InputError(f"--target must be one of the columns compared, found {target!r}")
     held = _of(held, target)
-    tables = [_of(read_records(table, names), target) for table in synthetic]
-    check_alike(held, tables)
+    tables = [conform(held, read_records(table, names)) for table in synthetic]
     radii = [(radius, request.relative) for radius in request.radii or ()] or list(RADII)
     outcome = measured(
         None,
@@ -107,12 +106,13 @@ def run(request: Request) -> Evaluation:
         request.quantiles or QUANTILES,
         radii,
         request.known,
-        () if not request.aligned else _aligned(held, tables, request.known, radii),
+        _aligned(held, tables, request.known, radii) if request.aligned else (),
     )
     nearest = None
     if request.holdout is not None:
         rng = np.random.default_rng(SEED)
-        nearest = nearest_distances(rng, held, tables, _of(read_records(open_table(request.holdout), names), target))
+        holdout = conform(held, read_records(open_table(request.holdout), names))
+        nearest = nearest_distances(rng, held, tables, holdout)
     return Evaluation(held, outcome, nearest)
 
 
@@ -150,7 +150,7 @@ def _aligned(
         if table.n != held.n:
             raise InputError(f"aligned tables must have as many rows, found {held.n:,} and {table.n:,}")
         for name in known:
-            sides = [np.asarray(records.columns[name])[records.rows_in_order] for records in (held, table)]
+            sides = [plain(records.columns[name])[records.rows_in_order] for records in (held, table)]
             if not np.array_equal(*sides):
                 raise InputError(f"aligned tables must have the same values in known columns, found others in {name!r}")
     values = [np.asarray(table.columns[held.response], np.float64)[table.rows_in_order] for table in tables]

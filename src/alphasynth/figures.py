@@ -20,7 +20,7 @@ WHOLE = (0.0, 1.0)  # what weights can be
 
 def lipschitz_violins(weightings: Sequence[Weighting]) -> Figure:
     """By-record Lipschitz bounds, a violin for each synthesizer."""
-    violins = [violin(w.label, Values.of(w.lipschitz, w.counts)) for w in weightings]
+    violins = [violin(w.label, Values.of(w.lipschitz, w.counts), bounds=True) for w in weightings]
     largest = [f"{w.label} {round_up(w.delta)}" for w in weightings]
     return Figure(
         "lipschitz",
@@ -63,7 +63,7 @@ def _before_and_after(weightings: Sequence[Weighting]) -> list[tuple[str, list[W
 
 def _scatter(title: str, group: Sequence[Weighting]) -> Panel:
     marks = [points(w.label, w.alpha, w.lipschitz, w.counts) for w in group]
-    lines = [Reference(f"{w.label}: largest bound", w.delta, "y", series=w.label) for w in group]
+    lines = [Reference(f"{w.label}: largest bound", w.delta, "y", series=w.label, bounds=True) for w in group]
     words = [f"{w.label}: largest bound {round_up(w.delta)}, mean weight {w.mean_alpha:.3f}" for w in group]
     return Panel(title, "weight alpha", (*marks, *lines), f"{'; '.join(words)}.", "Lipschitz bound", WHOLE)
 
@@ -179,8 +179,8 @@ def risk_violins(risks: Mapping[str, Sequence[IdentificationRisk]]) -> Figure:
     return Figure(
         "identification_risk",
         "Identification risk by record (empirical)",
-        "For each record, the share of a table's rows whose value lies outside a ball around the record's: near 1 "
-        "for records that stand alone. A measurement on these tables, and no guarantee.",
+        "For each record, the share of a table's rows outside a ball around its value, 0 where none is inside: near 1 "
+        "for values that stand out. A measurement on these tables, and no guarantee.",
         tuple(panels),
         colours([CONFIDENTIAL, *risks]),
     )

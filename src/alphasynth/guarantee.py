@@ -12,6 +12,7 @@ from alphasynth import __version__
 
 # Which kind of promise; sums of epsilon mean something within one kind only.
 INSTANCE = "instance"
+SCOPES = {INSTANCE: "an estimate for this database (scope: instance); not epsilon-differential privacy"}
 ROW = "one row of the table"
 PROMISE = (
     "asymptotic and local to this database: estimated from the posterior draws at hand for one record removed while "
@@ -66,8 +67,8 @@ class PublicGuarantee:
             else f"a policy budget of epsilon {as_written(self.epsilon)}{_for_unit(self.unit)}"
         )
         return (
-            f"{self.mechanism}: {budget} for {_count(self.m, 'draw')} of parameters, from {self.num_draws:,} posterior "
-            f"draws{_dropped(self.thresh)} over {self.n:,} records; {self.promise}{_seeded(self.releasable)}."
+            f"{self.mechanism}: {budget} for {counted(self.m, 'draw')} of parameters, from {self.num_draws:,} "
+            f"posterior draws{_dropped(self.thresh)} over {self.n:,} records; {self.promise}{_seeded(self.releasable)}."
         )
 
 
@@ -146,7 +147,7 @@ class Guarantee:
         unit = f" ({round_up(self.epsilon_unit)}{_for_unit(self.unit)})" if self.unit != ROW else ""
         return (
             f"{self.mechanism}: epsilon {round_up(self.epsilon_per_draw)} per draw, {round_up(self.epsilon_total)} for "
-            f"{_count(self.m, 'draw')} of parameters{unit}, from the largest of {self.num_draws:,} posterior draws"
+            f"{counted(self.m, 'draw')} of parameters{unit}, from the largest of {self.num_draws:,} posterior draws"
             f"{_dropped(self.thresh)} over {self.n:,} records ({self.sampler}); "
             f"{self.promise}{_seeded(self.releasable)}."
         )
@@ -209,5 +210,10 @@ def _seeded(releasable: bool) -> str:
     return "" if releasable else "; not for release, since the random seed was fixed"
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "draw"), counted(1_000, "draw")
+    ('1 draw', '1,000 draws')
+    """
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

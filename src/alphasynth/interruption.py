@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTED = 130
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruption:
@@ -26,7 +26,7 @@ class Interruption:
 
     def install(self) -> None:
         """Take over the signals, but for those that whoever started us wants ignored (nohup)."""
-        for number in SIGNALS:
+        for number in NUMBERS:
             if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, self._handle)
 
@@ -36,11 +36,11 @@ class Interruption:
             self._leave()
 
     def _leave(self) -> None:
-        for number in SIGNALS:
+        for number in NUMBERS:
             signal.signal(number, signal.SIG_IGN)  # a second signal must not come between the steps that follow
         self._before()
         stands = self._cleanup()
-        said = "the run was whole already and stands" if stands else "nothing was written"
+        said = "what was asked for is whole already and stands" if stands else "nothing was written"
         sys.stderr.write(f"alphasynth: interrupted; {said}\n")
         sys.stderr.flush()
         os._exit(0 if stands else INTERRUPTED)
@@ -70,3 +70,7 @@ class Interruption:
             self._cleanup = lambda: False
             raise
         self._cleanup = lambda: True
+
+
+# The command's own; inert until the way in from the shell installs it.
+SIGNALS = Interruption()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from alphasynth.catalogue import FORMATS
 from alphasynth.csv_files import Csv
 from alphasynth.databases import DatabaseTable, canonical
 from alphasynth.engine import FileTable
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, ReportWarning, place
 from alphasynth.files import Statistical
 from alphasynth.formula import Formula
 from alphasynth.grid import Grid
@@ -91,11 +92,20 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         clock.last()
         used = replace(settings, ledger=str(ledger.path), out=str(out))
         write_confidential(staging, used, synthesizer, clock.seconds)
-        if settings.report:
-            clock.rendering()
-            write_pages(staging.path)
-    pages = (NAME,) if settings.report else ()
+        clock.rendering()
+        pages = (NAME,) if settings.report and _rendered(staging.path) else ()
     return Report(out, (*files, "guarantee.json", *pages), public, statement, ledger.path)
+
+
+def _rendered(run: Path) -> bool:
+    """Render the pages; whether that went well. What goes wrong in a page must not cost the run that it shows."""
+    try:
+        write_pages(run)
+    except Exception as error:  # noqa: BLE001
+        reason = str(error) if isinstance(error, InputError) else place(error)
+        warnings.warn(f"the run stands without its pages, which could not be rendered: {reason}", ReportWarning, 2)
+        return False
+    return True
 
 
 def find_ledger(given: str | None, out: Path) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from alphasynth.guarantee import round_up
 from alphasynth.values import Values
 
 GRID = 96  # points of a violin's outline
@@ -25,13 +26,14 @@ class Violin:
     quartiles: tuple[float, float, float]
     n: int
     interval: tuple[float, float] | None = None
+    bounds: bool = False  # of Lipschitz bounds, whose largest is never rounded down
 
     @property
     def tip(self) -> str:
         """What to say of it."""
         low, middle, high = self.quartiles
         text = f"{self.series}: median {short(middle)}, middle half {short(low)} to {short(high)}, "
-        text += f"range {short(self.grid[0])} to {short(self.grid[-1])}"
+        text += f"range {short(self.grid[0])} to {(round_up if self.bounds else short)(self.grid[-1])}"
         return text + (
             f", 95 % interval {short(self.interval[0])} to {short(self.interval[1])}" if self.interval else ""
         )
@@ -100,6 +102,13 @@ class Reference:
     axis: str = "x"
     to: float | None = None
     series: str | None = None
+    bounds: bool = False
+
+    @property
+    def tip(self) -> str:
+        """What to say of it."""
+        shown = (round_up if self.bounds else short)(self.at)
+        return f"{self.label}: {shown}" if self.to is None else f"{self.label}: {short(self.at)} to {short(self.to)}"
 
     def numbers(self) -> Iterator[dict[str, Any]]:
         """Lines of the CSV file."""
@@ -166,7 +175,7 @@ class Figure:
 def _spread(values: Sequence[float]) -> tuple[float, float]:
     held = [float(value) for value in values if np.isfinite(value)] or [0.0]
     low, high = min(held), max(held)
-    if low == high:
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
         room = abs(low) * 0.1 or 1.0
         return low - room, high + room
     return low, high
@@ -183,7 +192,7 @@ def short(value: float) -> str:
     return f"{value:.4g}" if abs(value) >= 1e-3 or value == 0 else f"{value:.4}"
 
 
-def violin(series: str, values: Values, interval: tuple[float, float] | None = None) -> Violin:
+def violin(series: str, values: Values, interval: tuple[float, float] | None = None, bounds: bool = False) -> Violin:
     """The outline of a distribution between its smallest and largest value, smoothed by Silverman's rule.
 
     The ends reflect what would be smoothed beyond them, so that a heap at the largest value shows as one.
@@ -192,8 +201,8 @@ def violin(series: str, values: Values, interval: tuple[float, float] | None = N
 
     quartiles = (values.quantile(0.25), values.quantile(0.5), values.quantile(0.75))
     low, high = values.values[0], values.values[-1]
-    if low == high:
-        return Violin(series, np.array([low]), np.array([1.0]), quartiles, values.n, interval)
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        return Violin(series, np.array([low]), np.array([1.0]), quartiles, values.n, interval, bounds)
     heights, _ = np.histogram(values.values, FINE, (low, high), weights=values.counts)
     spread = min(values.sd, (quartiles[2] - quartiles[0]) / 1.34 or values.sd)
     width = 0.9 * spread * values.n**-0.2
@@ -201,7 +210,7 @@ def violin(series: str, values: Values, interval: tuple[float, float] | None = N
     centres = low + (np.arange(FINE) + 0.5) * (high - low) / FINE
     grid = np.linspace(low, high, GRID)
     density = np.interp(grid, centres, smooth)
-    return Violin(series, grid, density / density.max(), quartiles, values.n, interval)
+    return Violin(series, grid, density / density.max(), quartiles, values.n, interval, bounds)
 
 
 def curve(series: str, values: Values, tip: str) -> Line:

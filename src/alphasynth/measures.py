@@ -145,11 +145,12 @@ def risk_lines(risks: Mapping[str, Sequence[IdentificationRisk]]) -> Lines:
         for risk in found
     ]
     note = (
-        "For each record, the share of rows whose value is outside a ball around the record's own (CW's risk), "
-        "averaged over records and tables: in the confidential table, and in the synthetic ones. Alone: records that"
-        " no synthetic row comes near in any table. Empirical: it describes these tables and promises nothing."
+        "For each record, the share of a table's rows whose value is outside a ball around the record's own (CW's "
+        "risk), and 0 in tables with no row inside it, averaged over records and tables: near 1 for a value that "
+        "stands out. A verbatim copy would score what the confidential table does. Not near: records that no "
+        "synthetic row comes near. Empirical: it describes these tables and promises nothing."
     )
-    heads = ("synthesizer", "radius", "risk, confidential", "risk, synthetic", "records alone")
+    heads = ("synthesizer", "radius", "risk, confidential", "risk, synthetic", "records not near any row")
     return Lines("Identification risk within a radius (empirical)", heads, lines, note)
 
 
@@ -177,14 +178,16 @@ def match_lines(rates: Mapping[str, Sequence[tuple[str, MatchRates]]]) -> Lines:
 
 def nearest_lines(label: str, nearest: Nearest) -> Lines:
     """Nearest-record distances."""
+    farther = 1 - nearest.nearer - nearest.ties
     lines: list[tuple[object, ...]] = [
-        (label, "confidential", nearest.median, nearest.smallest, nearest.nearer),
-        (label, "holdout", nearest.median_holdout, nearest.smallest_holdout, 1 - nearest.nearer),
+        (label, "confidential", nearest.median, nearest.smallest, nearest.copies, nearest.nearer),
+        (label, "holdout", nearest.median_holdout, nearest.smallest_holdout, nearest.copies_holdout, farther),
     ]
     note = (
         f"From each synthetic row to the nearest of {nearest.size:,} confidential records and of {nearest.size:,} "
-        "held out. Shares near 0.5 say that synthetic rows are no nearer to the records they were made from than to "
-        "others. Empirical: it promises nothing."
+        f"held out; {nearest.ties:.1%} of rows are as near to both. Where synthetic rows were made from the "
+        "population and not from the records, about as many are nearer to the one as to the other; with few distinct"
+        " values nearly all are tied, and then this says little. Empirical: it promises nothing."
     )
-    heads = ("synthesizer", "reference", "median distance", "5 % quantile", "share of rows nearer to it")
+    heads = ("synthesizer", "reference", "median distance", "5 % quantile", "rows equal to one", "rows nearer to it")
     return Lines("Nearest-record distances (empirical)", heads, lines, note)

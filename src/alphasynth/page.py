@@ -129,6 +129,7 @@ class Page:
     banners: tuple[str, ...] = ()
     footer: str = ""
     like: str | None = None
+    exact: bool = False  # whether the numbers behind figures are given to the last digit
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -163,19 +164,20 @@ def render(page: Page) -> str:
     template = environment.from_string(_part("page.html.jinja"))
     return template.render(
         page=page,
-        drawn={figure.name: _drawn(figure) for figure in page.figures},
+        drawn={figure.name: _drawn(figure, page.exact) for figure in page.figures},
         style=_part("page.css"),
         script=script,
         script_hash=script_hash,
     )
 
 
-def _drawn(figure: Figure) -> dict[str, Any]:
+def _drawn(figure: Figure, exact: bool) -> dict[str, Any]:
     """A figure's panels as SVG with their keys, and its numbers as CSV in base64."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _rounded(value) for name, value in line.items()} for line in figure.numbers())
+    lines = figure.numbers()
+    writer.writerows(lines if exact else ({n: _rounded(value) for n, value in line.items()} for line in lines))
     panels = [{"title": panel.title, "svg": draw(figure, panel), "key": _key(figure, panel)} for panel in figure.panels]
     return {"panels": panels, "csv": base64.b64encode(stream.getvalue().encode()).decode()}
 

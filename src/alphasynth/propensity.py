@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth.records import Records
-from alphasynth.values import is_numeric
+from alphasynth.values import plain
 
 # Of a table with more distinct rows than this, so many rows at random take part: the tree is grown over and over.
 MOST_ROWS = 10_000
@@ -81,7 +81,7 @@ class _Merged:
         for side, (records, counts) in enumerate(parts):
             kept = counts > 0
             # Columns go by number: a name of the user's could be one of ours.
-            frame = pd.DataFrame({i: _plain(records.columns[name])[kept] for i, name in enumerate(names)})
+            frame = pd.DataFrame({i: plain(records.columns[name])[kept] for i, name in enumerate(names)})
             frames.append(frame.assign(side=side, count=counts[kept]))
         counted = pd.concat(frames).pivot_table(
             index=list(range(len(names))), columns="side", values="count", aggfunc="sum", fill_value=0
@@ -118,11 +118,6 @@ def _thinned(rng: np.random.Generator, records: Records) -> tuple[Records, np.nd
     if records.size <= MOST_ROWS:
         return records, records.counts
     return records, rng.multivariate_hypergeometric(records.counts, min(MOST_ROWS, records.n), method="marginals")
-
-
-def _plain(column: Any) -> np.ndarray:
-    """Numbers as they are, everything else as text."""
-    return np.asarray(column, np.float64) if is_numeric(column) else np.asarray(column).astype(str)
 
 
 def _logistic(merged: _Merged) -> tuple[float, float, bool]:

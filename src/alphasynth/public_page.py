@@ -9,7 +9,7 @@ import numpy as np
 from alphasynth import figures, page
 from alphasynth.catalogue import FAMILIES, MECHANISMS
 from alphasynth.formula import Formula
-from alphasynth.guarantee import PublicGuarantee, as_written
+from alphasynth.guarantee import SCOPES, PublicGuarantee, as_written, counted
 from alphasynth.measures import TAILS, VECTOR_WEIGHTS, is_vector
 from alphasynth.records import Records
 from alphasynth.release import Release
@@ -60,24 +60,18 @@ def _data(release: Release, names: list[str], tables: list[Records], response: s
     public = ", ".join(guarantee.public_columns) or "none"
     files = release.files or [""] * len(names)
     family = FAMILIES.get(guarantee.family, "")
+    limited = "each record's part in the fit being limited by a weight" if guarantee.rules else "without weights"
     made = (
         f"The column {response} is synthetic: its values were simulated by a statistical model fitted to "
-        f"{guarantee.n:,} confidential records, each record's part in the fit being limited by a weight. No value in "
-        "it was copied from a record."
-    )
-    kept = (
-        "Columns declared public stand in the tables as they do in the confidential one; the guarantee does not "
-        "cover them."
-        if guarantee.public_columns
-        else "There are no other columns."
+        f"{guarantee.n:,} confidential records, {limited}. A simulated value can equal a real one by chance."
     )
     mechanism = MECHANISMS.get(guarantee.mechanism, "")
     return (
-        page.text(f"{made} {kept}"),
+        page.text(f"{made} {_kept(guarantee, tables)}"),
         page.facts(
             ("model", f"{guarantee.formula}, {guarantee.family}" + (f" ({family})" if family else "")),
             ("mechanism", guarantee.mechanism + (f" ({mechanism.split(';')[0]})" if mechanism else "")),
-            ("draws of parameters", f"{guarantee.m:,}, each with {_count(guarantee.tables_per_draw, 'table')}"),
+            ("draws of parameters", f"{guarantee.m:,}, each with {counted(guarantee.tables_per_draw, 'table')}"),
             ("columns declared public", public),
         ),
         page.table(
@@ -91,13 +85,28 @@ def _data(release: Release, names: list[str], tables: list[Records], response: s
     )
 
 
+def _kept(guarantee: PublicGuarantee, tables: list[Records]) -> str:
+    """What can be said of the other columns."""
+    if not guarantee.public_columns:
+        return "There are no other columns."
+    modelled = [name for name in Formula.parse(guarantee.formula).covariates if name in guarantee.public_columns]
+    left = [name for name in guarantee.public_columns if name not in modelled]
+    words = "Columns declared public hold the confidential table's own values, which the guarantee does not cover"
+    words += "; their rows were drawn anew, with replacement." if tables[0].n != guarantee.n else "."
+    if modelled:
+        words += f" The tables keep the relation of {guarantee.formula} as far as the model has it, and no other."
+    if left:
+        words += f" The synthetic column is unrelated to {', '.join(left)}, which are not in the model."
+    return words
+
+
 def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
     epsilon = "none was set" if guarantee.epsilon is None else as_written(guarantee.epsilon)
     return (
         page.text(f"{guarantee}"),
         page.facts(
             ("policy budget, epsilon in all", epsilon),
-            ("kind of promise", "an estimate for this database (instance); not epsilon-differential privacy"),
+            ("kind of promise", SCOPES.get(guarantee.scope, guarantee.scope)),
             ("neighbouring databases", guarantee.neighbours),
             ("unit of privacy", guarantee.unit),
             ("records", f"{guarantee.n:,}, a number treated as public"),
@@ -118,8 +127,14 @@ def _use(release: Release, names: list[str], tables: list[Records], response: st
     ]
     if guarantee.m == 1:
         blocks.append(
-            page.warning(
-                "There is one draw, so B is not known: these data give estimates, and no honest interval for them."
+            page.warning("There is one draw, so B is not known: these data give estimates, and no honest interval.")
+        )
+    else:
+        blocks.append(
+            page.note(
+                "In simulations with a right model and one weight for all records these intervals covered the mean and "
+                "the sd as often as they say. Quantiles of counts jump from one whole number to the next, and their "
+                "intervals cover less often. A wrong model is not covered by any interval."
             )
         )
     vector = is_vector(guarantee.rules)
@@ -162,6 +177,7 @@ def _program(release: Release, response: str) -> str:
     lines = [
         "from glob import glob",
         "import pandas as pd",
+        *([] if guarantee.m == 1 else ["from scipy.stats import t"]),
         "",
         f"tables = [pd.{read} for path in sorted(glob({pattern!r}))]",
         f"q = pd.Series([table[{response!r}].mean() for table in tables])",
@@ -173,10 +189,8 @@ def _program(release: Release, response: str) -> str:
         return "\n".join([*lines, "print(q.mean())"])
     lines += [
         f"T = w.mean() * len(tables[0]) / {guarantee.n} + q.var() / {guarantee.m}",
-        "print(q.mean(), q.mean() - 1.96 * T**0.5, q.mean() + 1.96 * T**0.5)",
+        f"freedom = {guarantee.m - 1} * (T / (q.var() / {guarantee.m})) ** 2",
+        "reach = t.ppf(0.975, freedom) * T**0.5",
+        "print(q.mean(), q.mean() - reach, q.mean() + reach)",
     ]
     return "\n".join(lines)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

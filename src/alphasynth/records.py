@@ -66,7 +66,8 @@ class Records:
         """The records of a table that was grouped on just the columns that the model reads: its lines are distinct."""
         order = pc.sort_indices(grouped.columns, [(name, "ascending") for name in grouped.columns.column_names])
         lines, counts = grouped.columns.take(order), grouped.counts[order.to_numpy()]
-        _check_number(int(counts.sum()))
+        if not len(counts):
+            raise InputError("a table to be compared must hold rows, found none")
         columns = {}
         for name in lines.column_names:
             codes, levels = _check_column(name, lines.column(name), counts)
@@ -79,7 +80,9 @@ class Records:
     def _of(cls, arrow: pa.Table, counts: np.ndarray | None) -> Records:
         """Records of rows that each stand for `counts` rows of the table, or for one."""
         n = arrow.num_rows if counts is None else int(counts.sum())
-        _check_number(n)
+        if n < 2:
+            found = "an empty table" if n == 0 else "one record"
+            raise InputError(f"table must hold at least two records, found {found}")
         levels: dict[str, np.ndarray | None] = {}
         codes: dict[str, pa.ChunkedArray] = {}
         for name in arrow.column_names:
@@ -123,12 +126,6 @@ class Records:
             codes = column.codes if hasattr(column, "codes") else np.unique(column, return_inverse=True)[1]
             number = np.unique(number * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
         return number
-
-
-def _check_number(n: int) -> None:
-    if n < 2:
-        found = "an empty table" if n == 0 else "one record"
-        raise InputError(f"table must hold at least two records, found {found}")
 
 
 def _check_column(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
+import tomllib
+import typing
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +19,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from alphasynth import confidential_page, page, public_page
-from alphasynth.confidential_page import Outcome, measured
+from alphasynth.confidential_page import Outcome, measured, paired_rates
 from alphasynth.errors import InputError
 from alphasynth.formula import Formula
 from alphasynth.frames import Frame
 from alphasynth.grouping import Grouped, Stored
-from alphasynth.guarantee import PublicGuarantee, as_written, round_up
+from alphasynth.guarantee import PublicGuarantee, as_written, counted, round_up
 from alphasynth.images import save
+from alphasynth.interruption import Interruption
 from alphasynth.marks import Figure
 from alphasynth.records import Records
 from alphasynth.release import Release
 from alphasynth.run_folder import CONFIDENTIAL, RELEASE, SUMMARY
+from alphasynth.settings import fits
 from alphasynth.tables import open_table
-from alphasynth.values import read_records, values_of
+from alphasynth.values import conform, read_records, values_of
 from alphasynth.weighting import Weighting
 
 if TYPE_CHECKING:
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
 NAME, FIGURES, GUARANTEE = "report.html", "figures", "guarantee.json"
 # With more distinct rows than this the m tables would not fit beside each other.
 MOST_ROWS = 1_000_000
+INERT = Interruption()
 LEFT_OUT = (
     f"There are more than {MOST_ROWS:,} distinct rows: only the synthesized column is compared, without the others."
 )
@@ -49,19 +55,23 @@ class Rendered:
     public: str
     confidential: str
     figures: tuple[Figure, ...]
+    releasable: bool
 
 
 def read_release(folder: Path) -> Release:
     """The release in a folder: its guarantee, and its tables where they are stored; raise `InputError`."""
     statement = _json(folder / GUARANTEE)
-    try:
-        held: dict[str, Any] = {field.name: statement[field.name] for field in fields(PublicGuarantee)}
-        held |= {name: tuple(value) for name, value in held.items() if isinstance(value, list)}
-        guarantee = PublicGuarantee(**held)
-        files = tuple(entry["file"] for entry in statement["tables"])
-    except (KeyError, TypeError):
-        raise InputError(f"{GUARANTEE} must be one that alphasynth wrote, found another") from None
-    return Release(tuple(open_table(folder / Path(name).name) for name in files), guarantee, files)
+    kinds = typing.get_type_hints(PublicGuarantee)
+    held: dict[str, Any] = {name: statement.get(name) for name in kinds}
+    entries = statement.get("tables")
+    files = [entry.get("file") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    named = tuple(name for name in files if isinstance(name, str) and Path(name).name == name)
+    if not named or len(named) < len(files) or not all(fits(held[name], kind) for name, kind in kinds.items()):
+        raise InputError(f"{folder.name}/{GUARANTEE} must be one that alphasynth wrote, found another")
+    if any((folder / name).is_symlink() for name in named):
+        raise InputError(f"{folder.name} must hold its tables, found a link to another place")
+    held |= {name: tuple(value) for name, value in held.items() if isinstance(value, list)}
+    return Release(tuple(open_table(folder / name) for name in named), PublicGuarantee(**held), named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,16 +131,26 @@ def render_run(run: Path) -> Rendered:
     held = _records(confidential / "records.parquet")
     rounds = _rounds(confidential, held.counts)
     left_out = held.size > MOST_ROWS and len(held.columns) > 1
-    if left_out:
-        held = _alone(held)
+    held = _alone(held) if left_out else _released(held, release.tables[0].column_names)
     release = replace(release, tables=tuple(_Read.of(table, list(held.columns)) for table in release.tables))
-    tables = [read_records(table, list(held.columns)) for table in release.tables]
+    tables = [conform(held, read_records(table, list(held.columns))) for table in release.tables]
     guarantee = release.guarantee
+    _check_same_run(guarantee, summary, confidential / "run.toml")
     formula = Formula.parse(guarantee.formula)
     regressions = [] if formula.intercept_only or left_out else [formula.text]
     radii = list(dict.fromkeys((*_own_radius(summary), *confidential_page.RADII)))
+    covariates = [name for name in formula.covariates if name in held.columns]
     last = measured(
-        rounds[-1], rounds[-1].label, guarantee.rules, held, tables, release.draws, regressions, radii=radii
+        rounds[-1],
+        rounds[-1].label,
+        guarantee.rules,
+        held,
+        tables,
+        release.draws,
+        regressions,
+        radii=radii,
+        known=_within(summary),
+        rates=paired_rates(held, tables, covariates, radii),
     )
     outcomes = [*(Outcome(w, w.label) for w in rounds[:-1]), last]
     built = confidential_page.build(
@@ -142,7 +162,16 @@ def render_run(run: Path) -> Rendered:
         f"alphasynth {guarantee.version}, run {summary['run']}",
     )
     public = page.render(public_page.build(release))
-    return Rendered(public, page.render(built), built.figures)
+    return Rendered(public, page.render(built), built.figures, guarantee.releasable)
+
+
+def _check_same_run(guarantee: PublicGuarantee, summary: Mapping[str, Any], config: Path) -> None:
+    """Refuse a release that is not of this run: its formula, for one, is about to be computed."""
+    with _explained(config):
+        settings = tomllib.loads(config.read_text(encoding="utf-8"))
+    inside = (settings.get("formula"), settings.get("mechanism"), settings.get("m"), summary.get("n"))
+    if inside != (guarantee.formula, guarantee.mechanism, guarantee.m, guarantee.n):
+        raise InputError("release and confidential folder must be of one run, found two")
 
 
 def _records(path: Path) -> Records:
@@ -158,6 +187,12 @@ def _alone(held: Records) -> Records:
     """The response without the other columns."""
     values = values_of(held, held.response)
     return Records(held.response, {held.response: values.values}, values.counts, None)
+
+
+def _released(held: Records, names: Sequence[str]) -> Records:
+    """The columns that the synthetic tables have too; a rule may read others."""
+    columns = {name: column for name, column in held.columns.items() if name in names}
+    return replace(held, columns=columns)
 
 
 def _rounds(folder: Path, counts: np.ndarray) -> list[Weighting]:
@@ -180,6 +215,11 @@ def _own_radius(summary: Mapping[str, Any]) -> list[tuple[float, bool]]:
     return [(float(rule["radius"]), bool(rule["relative"])) for rule in settled]
 
 
+def _within(summary: Mapping[str, Any]) -> list[str]:
+    """The columns within which the run's own weights compared records."""
+    return [name for entry in summary["rounds"] for name in entry["settled"].get("within", ())]
+
+
 def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> list[page.Block]:
     """The realised claim, the policy's number, and how each round went."""
     policy = "none was set" if guarantee.policy_epsilon is None else as_written(guarantee.policy_epsilon)
@@ -196,8 +236,8 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> list[page
         page.facts(
             ("realised epsilon, all draws", f"{round_up(realised)} for one row; confidential"),
             ("for one unit of privacy", f"{round_up(float(summary['epsilon_unit']))}: {guarantee.unit}"),
-            ("policy budget", policy),
-            ("draws released", f"{guarantee.m:,}, {guarantee.tables_per_draw} table(s) each"),
+            ("policy budget, for one row", policy),
+            ("draws released", f"{guarantee.m:,}, {counted(guarantee.tables_per_draw, 'table')} each"),
             ("records", f"{summary['n']:,}, {summary['distinct_rows']:,} of them distinct"),
         ),
         page.table("Rounds; Delta and epsilon are rounded up", heads, rounds, series=True),
@@ -224,31 +264,44 @@ def _round(entry: Mapping[str, Any]) -> tuple[object, ...]:
     )
 
 
-def write_pages(run: Path) -> Rendered:
+def write_pages(run: Path, signals: Interruption = INERT) -> Rendered:
     """Render both pages of a run folder into it, each whole or not at all."""
     rendered = render_run(run)
-    for folder, html, mode in ((CONFIDENTIAL, rendered.confidential, 0o600), (RELEASE, rendered.public, None)):
-        replace_file(run / folder / NAME, html, mode)
+    with signals.whole(), signals.cleaning(lambda: False):
+        for folder, html, mode in ((CONFIDENTIAL, rendered.confidential, 0o600), (RELEASE, rendered.public, 0o666)):
+            replace_file(run / folder / NAME, html, mode)
     return rendered
 
 
-def write_figures(run: Path, rendered: Rendered) -> Path:
-    """Write the confidential page's figures as PNG, SVG and CSV files beside it."""
+def write_figures(run: Path, rendered: Rendered, signals: Interruption = INERT) -> Path:
+    """Write the confidential page's figures as PNG, SVG and CSV files beside it, all of them or none."""
     folder = run / CONFIDENTIAL / FIGURES
-    for figure in rendered.figures:
-        for path in save(figure, folder):
-            path.chmod(0o600)
-    folder.chmod(0o700)
+    beside = folder.with_name(f".{FIGURES}-{secrets.token_hex(4)}")
+
+    def clean() -> bool:
+        shutil.rmtree(beside, ignore_errors=True)
+        return False
+
+    with signals.cleaning(clean):
+        try:
+            beside.mkdir(mode=0o700)
+            for figure in rendered.figures:
+                for path in save(figure, beside):
+                    path.chmod(0o600)
+            with signals.whole():
+                shutil.rmtree(folder, ignore_errors=True)
+                beside.rename(folder)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
     return folder
 
 
-def replace_file(path: Path, content: str, mode: int | None = None) -> None:
-    """Write a file whole, in the place of an older one."""
+def replace_file(path: Path, content: str, mode: int) -> None:
+    """Write a file whole, in the place of an older one; never to be read by more people than `mode` lets."""
     beside = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
-        beside.write_text(content, encoding="utf-8")
-        if mode is not None:
-            beside.chmod(mode)
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as stream:
+            stream.write(content)
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
@@ -270,9 +323,10 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
     for s in synthesizers:
         weighting = s.weightings_[-1]
         release = s.release()
-        tables = [read_records(t, names) for t in release.tables]
+        tables = [conform(held, read_records(t, names)) for t in release.tables]
         rules = [type(rule).__name__ for rule in s.trail_.rules]
-        outcomes.append(measured(weighting, weighting.label, rules, held, tables, release.draws))
+        rates = paired_rates(held, tables, formula.covariates)
+        outcomes.append(measured(weighting, weighting.label, rules, held, tables, release.draws, rates=rates))
     labels = [o.label for o in outcomes]
     if len(set(labels)) < len(labels):
         raise InputError("synthesizers must have labels of their own to be told apart, found the same one twice")

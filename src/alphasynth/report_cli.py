@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from alphasynth.errors import InputError
+from alphasynth.interruption import SIGNALS
 from alphasynth.ledger_cli import Json, print_table
 
 if TYPE_CHECKING:
@@ -47,7 +49,9 @@ def evaluate(
     ] = None,
     radius: Annotated[Names, typer.Option(help="Radii of identification risk (0.1,0.2,0.3).")] = None,
     absolute: Annotated[bool, typer.Option("--absolute", help="Radii are not shares of the value.")] = False,
-    known: Annotated[Names, typer.Option(help="Columns that an intruder knows, for match rates.")] = None,
+    known: Annotated[
+        Names, typer.Option(help="Columns that an intruder knows: risk is measured among rows that share them.")
+    ] = None,
     aligned: Annotated[
         bool, typer.Option("--aligned", help="Row i of each synthetic file was made for row i of the confidential one.")
     ] = False,
@@ -62,6 +66,8 @@ def evaluate(
     """Compare synthetic tables with the confidential one: utility and empirical risk. The output is confidential."""
     from alphasynth.evaluation import Request, run
 
+    if page is not None:
+        _check_page(page)
     asked = Request(
         confidential=confidential,
         synthetic=tuple(synthetic),
@@ -82,7 +88,8 @@ def evaluate(
     if page is not None:
         _write_page(page, done)
     if as_json:
-        typer.echo(json.dumps({name: _objects(lines) for name, lines in done.tables.items()}, indent=2))
+        found = {name: _objects(lines) for name, lines in done.tables.items()}
+        typer.echo(json.dumps({"confidential": True, **found}, indent=2, allow_nan=False))
         return
     typer.echo("Confidential: computed from single records.\n")
     for lines in done.tables.values():
@@ -94,13 +101,28 @@ def evaluate(
 def _write_page(path: Path, done: Evaluation) -> None:
     from alphasynth.report import replace_file
 
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"--page must go into a folder that exists, found no {str(path.absolute().parent)!r}")
-    replace_file(path, done.html(), 0o600)
+    with SIGNALS.whole(), SIGNALS.cleaning(lambda: False):
+        replace_file(path, done.html(), 0o600)
+
+
+def _check_page(path: Path) -> None:
+    """Refuse a place where a confidential page cannot or must not go."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"--page must go into a folder that exists, found no {str(folder)!r}")
+    if (folder / "guarantee.json").exists():
+        raise InputError(f"--page is confidential and must not go into a release, found {str(folder)!r}")
 
 
 def _objects(lines: Lines) -> list[dict[str, Any]]:
-    return [dict(zip(lines.heads, line, strict=True)) for line in lines.lines]
+    return [dict(zip(lines.heads, map(_finite, line), strict=True)) for line in lines.lines]
+
+
+def _finite(value: Any) -> Any:
+    """What JSON can hold: nothing for what is not a number."""
+    if isinstance(value, tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _print(lines: Lines) -> None:
@@ -128,8 +150,11 @@ def report(
 
     if not run.is_dir():
         raise InputError(f"a run folder must exist, found none at {str(run)!r}")
-    rendered = write_pages(run)
+    rendered = write_pages(run, SIGNALS)
+    if not rendered.releasable:
+        typer.echo("NOT FOR RELEASE: the seed was fixed, so who guesses it can repeat the run.")
     typer.echo(f"{run}/confidential/{NAME}: everything; not for release")
-    typer.echo(f"{run}/release/{NAME}: what may be published")
+    typer.echo(f"{run}/release/{NAME}: what belongs to the release")
     if figures:
-        typer.echo(f"{write_figures(run, rendered)}: {len(rendered.figures)} figures; not for release")
+        folder = write_figures(run, rendered, SIGNALS)
+        typer.echo(f"{folder}: {len(rendered.figures)} figures; not for release")

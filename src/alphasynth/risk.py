@@ -13,18 +13,19 @@ from alphasynth.errors import InputError
 from alphasynth.frames import Frame
 from alphasynth.grouping import Stored
 from alphasynth.records import Records
-from alphasynth.values import is_numeric, read_records
+from alphasynth.values import as_text, conform, is_numeric, plain, read_records
 
 MOST_ROWS = 20_000  # synthetic rows whose nearest records are looked for
 
 
 @dataclass(frozen=True, eq=False)
 class IdentificationRisk:
-    """CW's risk on released tables: for each record, the share of synthetic rows outside the ball around its value.
+    """CW's risk on released tables: how much a record's value stands out among the rows of a table that come near it.
 
-    `by_distinct` has one entry per distinct record, `before` the same measured on the confidential table itself. 1
-    means that no synthetic row comes near the record's value. An intruder who can also tell which row was made for the
-    record gains only where that row lies in the ball (`match_rates`); this needs no such knowledge (confidential).
+    For each record the share of a table's rows outside the ball around its value, and 0 where no row at all is inside:
+    such a table says nothing of the record. `by_distinct` has one entry per distinct record, averaged over tables;
+    `before` is the same on the confidential table itself, where the record's own row is always inside, and what a
+    verbatim copy scores. `inside` is the share of tables with a row in the ball (confidential).
     """
 
     records: Records = field(repr=False)
@@ -32,6 +33,7 @@ class IdentificationRisk:
     relative: bool
     by_distinct: np.ndarray = field(repr=False)
     before: np.ndarray = field(repr=False)
+    inside: np.ndarray = field(repr=False)
 
     @property
     def by_record(self) -> np.ndarray:
@@ -51,7 +53,7 @@ class IdentificationRisk:
     @property
     def alone(self) -> int:
         """Number of records that no synthetic row comes near, in any of the tables."""
-        return int(self.records.counts[self.by_distinct == 1].sum())
+        return int(self.records.counts[self.inside == 0].sum())
 
 
 def identification_risk(
@@ -70,16 +72,17 @@ def identification_risk(
     >>> import pandas as pd
     >>> table, synthetic = pd.DataFrame({"y": [100, 50]}), pd.DataFrame({"y": [95, 105, 200, 80]})
     >>> identification_risk(table, [synthetic], column="y", radius=0.1).by_record.tolist()
-    [0.5, 1.0]
+    [0.5, 0.0]
     """
     check_radius(radius)
     held = read_records(confidential, [column, *known])
-    others = [read_records(table, [column, *known]) for table in tables]
-    if not others or not all(is_numeric(records.columns[column]) for records in (held, *others)):
-        raise InputError(f"column {column!r} must hold numbers in the table and in at least one other, found otherwise")
-    risks = [_outside(held, table, column, radius, relative, known) for table in others]
+    if not tables or not is_numeric(held.columns[column]):
+        raise InputError(f"column {column!r} must hold numbers, and there must be a table beside, found otherwise")
+    others = [conform(held, read_records(table, [column, *known])) for table in tables]
+    outside = np.array([_outside(held, table, column, radius, relative, known) for table in others])
+    risks, inside = np.where(outside < 1, outside, 0.0), outside < 1
     before = _outside(held, held, column, radius, relative, known)
-    return IdentificationRisk(held, radius, relative, np.mean(risks, axis=0), before)
+    return IdentificationRisk(held, radius, relative, risks.mean(axis=0), before, inside.mean(axis=0))
 
 
 def check_radius(radius: float) -> None:
@@ -119,8 +122,8 @@ def _groups(tables: Sequence[Records], names: Sequence[str]) -> list[np.ndarray]
     number = np.zeros(sum(table.size for table in tables), np.int64)
     for name in names:
         columns = [table.columns[name] for table in tables]
-        merged = np.concatenate([np.asarray(column) for column in columns])
-        merged = merged if all(is_numeric(column) for column in columns) else merged.astype(str)
+        numeric = all(is_numeric(column) for column in columns)
+        merged = np.concatenate([np.asarray(column) if numeric else as_text(column) for column in columns])
         codes = np.unique(merged, return_inverse=True)[1]
         number = np.unique(number * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
     return np.split(number, sizes)
@@ -221,12 +224,16 @@ def align(confidential: Records, table: Records, known: Sequence[str]) -> Aligne
 class Nearest:
     """Distances from synthetic rows to the nearest confidential record, and to the nearest of a holdout of equal size.
 
-    `nearer` is the share of synthetic rows nearer to the confidential records, ties counting half: about 0.5 where the
-    synthesizer learnt the population and not the records. Distances are in standard deviations of the confidential
-    columns, a differing category counting 1.
+    `nearer` is the share of synthetic rows nearer to the confidential records, `ties` that of rows as near to both:
+    where the synthesizer learnt the population and not the records, as many are nearer to the one as to the other.
+    `copies` and `copies_holdout` are the shares of rows that equal one. Distances are in standard deviations of the
+    confidential columns, a differing category counting 1.
     """
 
     nearer: float
+    ties: float
+    copies: float
+    copies_holdout: float
     median: float
     median_holdout: float
     smallest: float
@@ -252,11 +259,16 @@ def nearest_distances(
     kept = [rows[counts > 0] for rows, (_, counts) in zip(coded, [*references, *queries], strict=True)]
     points = np.concatenate(kept[2:])
     near, far = (NearestNeighbors(n_neighbors=1).fit(reference).kneighbors(points)[0][:, 0] for reference in kept[:2])
-    nearer = np.where(np.isclose(near, far, rtol=1e-9, atol=1e-12), 0.5, near < far)
+    tied = np.isclose(near, far, rtol=1e-9, atol=1e-12)
+    shares = [np.average(part, weights=weights) for part in (~tied & (near < far), tied, near == 0, far == 0)]
     quantiles = [np.quantile(np.repeat(d, weights), [0.5, 0.05]) for d in (near, far)]
     (median, smallest), (median_holdout, smallest_holdout) = quantiles
+    nearer, ties, copies, copies_holdout = map(float, shares)
     return Nearest(
-        float(np.average(nearer, weights=weights)),
+        nearer,
+        ties,
+        copies,
+        copies_holdout,
         float(median),
         float(median_holdout),
         float(smallest),
@@ -276,11 +288,11 @@ def _coded(scale: Records, tables: Sequence[Records]) -> list[np.ndarray]:
     blocks = []
     ends = np.cumsum([table.size for table in tables])[:-1]
     for name, column in scale.columns.items():
-        merged = np.concatenate([np.asarray(table.columns[name]) for table in tables])
+        merged = np.concatenate([plain(table.columns[name]) for table in tables])
         if is_numeric(column):
             spread = np.sqrt(np.cov(np.asarray(column, np.float64), fweights=scale.counts))
-            blocks.append((merged.astype(np.float64) / (spread if spread > 0 else 1.0))[:, None])
+            blocks.append((merged / (spread if spread > 0 else 1.0))[:, None])
         else:
-            levels, codes = np.unique(merged.astype(str), return_inverse=True)
+            levels, codes = np.unique(merged, return_inverse=True)
             blocks.append((codes[:, None] == np.arange(len(levels))) / np.sqrt(2))
     return np.split(np.concatenate(blocks, axis=1), ends)

@@ -86,7 +86,7 @@ def check_types(given: Mapping[str, Any]) -> None:
             near = get_close_matches(name, hints, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InputError(f"a setting must have the name of an option, found {name!r}{hint}")
-        if not _fits(value, hints[name]):
+        if not fits(value, hints[name]):
             raise InputError(f"{name} must be {_words(hints[name])}, found {found(value)}")
 
 
@@ -109,9 +109,10 @@ def read_config(path: Path) -> dict[str, Any]:
         raise InputError(f"the config file must be TOML, found what is not in {path.name}") from None
 
 
-def _fits(value: object, kind: Any) -> bool:
+def fits(value: object, kind: Any) -> bool:
+    """Whether a value read from a file is of the kind that a field's annotation says."""
     if isinstance(kind, types.UnionType):
-        return any(_fits(value, part) for part in typing.get_args(kind))
+        return any(fits(value, part) for part in typing.get_args(kind))
     if typing.get_origin(kind) is tuple:
         return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
     if kind is float:

@@ -16,7 +16,7 @@ from alphasynth.grouping import Stored
 from alphasynth.intervals import Combined, Interval, average, combine, overlap, percentile_interval, resample
 from alphasynth.propensity import Propensity, propensities
 from alphasynth.records import Records
-from alphasynth.values import QUANTILES, Statistic, Values, is_numeric, read_records, statistics, values_of
+from alphasynth.values import QUANTILES, Statistic, Values, conform, is_numeric, read_records, statistics, values_of
 
 Table = Frame | Stored | Records
 # Resamples and shuffles decide nothing that is released: the same numbers come each time.
@@ -153,8 +153,7 @@ def evaluate(
         raise InputError("synthetic must hold at least one table, found none")
     names = shared_columns([confidential, *synthetic], columns)
     held = read_records(confidential, names)
-    tables = [read_records(table, names) for table in synthetic]
-    check_alike(held, tables)
+    tables = [conform(held, read_records(table, names)) for table in synthetic]
     if draws is not None and len(draws) != len(tables):
         raise InputError(f"draws must name one draw per table, found {len(draws)} for {len(tables)}")
     rng = np.random.default_rng(SEED)
@@ -189,13 +188,6 @@ def shared_columns(tables: Sequence[Any], columns: Sequence[str] | None) -> list
 
 def _names(table: Frame | Stored) -> list[Any]:
     return list(table.column_names) if isinstance(table, Stored) else column_names(table)
-
-
-def check_alike(held: Records, tables: Sequence[Records]) -> None:
-    """Refuse a column that holds numbers in one table and something else in another."""
-    for name, column in held.columns.items():
-        if any(is_numeric(table.columns[name]) != is_numeric(column) for table in tables):
-            raise InputError(f"column {name!r} must hold numbers in every table or in none, found both")
 
 
 def _compare(

@@ -128,6 +128,46 @@ def is_numeric(column: Any) -> bool:
     return getattr(column.dtype, "kind", "O") in "iuf"
 
 
+def conform(held: Records, table: Records) -> Records:
+    """A synthetic table with its columns as the confidential one has them: numbers, or text for all else.
+
+    Files do not keep every type: text codes come back from a text file as numbers, truth values in other words. Raises
+    `InputError` for a column of numbers that is none in the synthetic table.
+    """
+    columns = {name: _conform(name, column, table.columns[name]) for name, column in held.columns.items()}
+    return Records(held.response, columns, table.counts, table.index)
+
+
+def _conform(name: str, held: Any, column: Any) -> np.ndarray:
+    if is_numeric(held):
+        if not is_numeric(column):
+            raise InputError(f"column {name!r} must hold numbers like the confidential one, found something else")
+        return np.asarray(column, np.float64)
+    text = as_text(column)
+    if getattr(held.dtype, "kind", "O") == "b":
+        return np.array([TRUTH.get(word, word) for word in np.char.lower(text)], str)
+    return text
+
+
+# How files write truth values.
+TRUTH = {"1": "true", "0": "false", "t": "true", "f": "false"}
+
+
+def as_text(column: Any) -> np.ndarray:
+    """Categories, truth values and codes as text; whole numbers without a point."""
+    values = np.asarray(column)
+    if values.dtype.kind == "b":
+        return np.where(values, "true", "false")
+    if values.dtype.kind == "f" and (values == np.floor(values)).all():
+        values = values.astype(np.int64)
+    return values.astype(str)
+
+
+def plain(column: Any) -> np.ndarray:
+    """Numbers as they are, everything else as text."""
+    return np.asarray(column, np.float64) if is_numeric(column) else as_text(column)
+
+
 def values_of(records: Records, column: str) -> Values:
     """One numeric column of the records."""
     return Values.of(records.columns[column], records.counts)
