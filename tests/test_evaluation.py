@@ -35,9 +35,9 @@ def asked(capsys, *arguments):
 
 
 def test_every_measure_is_there(tables, capsys):
-    found = asked(capsys, *tables, "--holdout", "holdout.csv", "--known", "age,sex")
+    found = asked(capsys, *tables, "--holdout", "holdout.csv", "--known", "sex", "--aligned")
     names = ["statistics", "distances", "propensity", "associations", "regression", "identification_risk"]
-    assert list(found) == [*names, "match_rates", "nearest_records"]
+    assert list(found) == ["confidential", *names, "match_rates", "nearest_records"]
     assert all(found.values())
     frames = [pd.read_parquet(name) for name in tables]
     expected = evaluate(visits().drop(columns="name"), frames)
@@ -114,6 +114,12 @@ def test_a_page(tables, capsys):
     assert Path("page.html").stat().st_mode & 0o077 == 0
 
 
+def test_what_has_no_number_is_null(capsys):
+    pd.DataFrame({"y": [5] * 20, "x": range(20)}).to_csv("held.csv", index=False)
+    found = asked(capsys, "held.csv")
+    assert found["associations"][0]["confidential"] is None
+
+
 def test_one_row_or_another_delimiter(tables, capsys):
     visits().to_csv("odd.txt", index=False, sep="|", encoding="latin-1")
     assert run("evaluate", "odd.txt", tables[0], "--delimiter", "|", "--encoding", "latin-1") == 0
@@ -138,9 +144,12 @@ def test_one_row_or_another_delimiter(tables, capsys):
         (["{0}", "--aligned", "--known", "visits"], "found others in 'visits'"),
         (["{0}", "--page", "nowhere/page.html"], "--page must go into a folder that exists"),
         (["duckdb://x::t", "--aligned"], "--aligned needs files"),
+        (["{0}", "--page", "published/page.html"], "--page is confidential and must not go into a release"),
     ],
 )
 def test_bad_input(tables, capsys, arguments, sentence):
+    Path("published").mkdir()
+    Path("published/guarantee.json").write_text("{}")
     code = run("evaluate", "held.csv", *(argument.format(*tables) for argument in arguments))
     shown = capsys.readouterr()
     if sentence is None:

@@ -131,6 +131,12 @@ def test_a_violin_of_one_value():
     assert 'class="spike"' in draw(figure, figure.panels[0])
 
 
+def test_values_that_differ_in_the_last_digit_only():
+    figure = figures.value_violins("y", Values.of([0.9, 0.9000000000000001]), {"SW": Values.of([1e12, 1e12 + 1e-4])})
+    assert all(len(mark.grid) == 1 for mark in figure.panels[0].rows)
+    draw(figure, figure.panels[0])
+
+
 def test_histograms_hold_every_record():
     found = bars("a", Values.of([0, 0.5, 1], [2, 3, 5]), np.linspace(0, 1, 11))
     assert isinstance(found, Bars)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import os
 import re
 import shutil
 import stat
@@ -147,7 +150,7 @@ def test_the_program_on_the_public_page_runs(table, monkeypatch, capsys):
         monkeypatch.chdir("../..")
         estimate, low, high = (float(part) for part in capsys.readouterr().out.split())
         assert low < estimate < high
-        shown = re.search(r"mean ([\d.]+) ", text_of(f"{kind}/release/report.html"))
+        shown = re.search(r"mean ([\d.]+) [\d.]+ to", text_of(f"{kind}/release/report.html"))
         assert float(shown[1]) == pytest.approx(estimate, rel=1e-3)
 
 
@@ -200,6 +203,17 @@ def test_too_many_distinct_rows_leave_the_covariates_out(alone, monkeypatch):
     assert "Spearman" not in said
 
 
+def changed(**fields):
+    path = Path("run/release/guarantee.json")
+    path.write_text(json.dumps({**read(path), **fields}))
+
+
+def linked():
+    path = Path("run/release/synthetic_01.csv")
+    path.rename("moved.csv")
+    path.symlink_to(Path("moved.csv").absolute())
+
+
 @pytest.mark.parametrize(
     ("harm", "sentence"),
     [
@@ -215,6 +229,12 @@ def test_too_many_distinct_rows_leave_the_covariates_out(alone, monkeypatch):
         (lambda: Path("run/confidential/rounds.parquet").unlink(), "must hold confidential/rounds.parquet"),
         (lambda: Path("run/confidential/draws.parquet").write_text("x"), "must be as alphasynth wrote it"),
         (lambda: Path("run/release/synthetic_01.csv").unlink(), "table must be a file or URL::table, found none"),
+        (lambda: changed(policy_epsilon="x"), "must be one that alphasynth wrote"),
+        (lambda: changed(tables=[{"file": "../confidential/run.toml"}]), "must be one that alphasynth wrote"),
+        (lambda: changed(tables=[]), "must be one that alphasynth wrote"),
+        (lambda: changed(formula="visits ~ {open('hit', 'w')}"), "must be of one run, found two"),
+        (lambda: changed(n=7), "must be of one run, found two"),
+        (linked, "must hold its tables, found a link"),
     ],
 )
 def test_what_is_no_run_folder(table, capsys, harm, sentence):
@@ -223,6 +243,78 @@ def test_what_is_no_run_folder(table, capsys, harm, sentence):
     assert run("report", "run") == 2
     assert sentence in capsys.readouterr().err
     assert not list(Path().rglob("report.html"))
+    assert not Path("hit").exists()
+
+
+def test_a_fault_in_a_page_does_not_cost_the_run(table, monkeypatch, capsys):
+    def fail(run):
+        raise ZeroDivisionError("a confidential 12345")
+
+    monkeypatch.setattr("alphasynth.report.render_run", fail)
+    assert synthesize(table) == 0
+    said = capsys.readouterr().err
+    assert "the run stands without its pages, which could not be rendered: ZeroDivisionError in test_report.py" in said
+    assert "12345" not in said
+    assert sorted(path.name for path in Path("run/release").iterdir()) == ["guarantee.json", "synthetic_01.csv"]
+    assert read("run/confidential/summary.json")["n"] == 300
+
+
+def test_types_that_a_format_does_not_keep(alone, capsys):
+    """Codes that are text, truth values, a column that only a rule reads: the pages come out all the same."""
+    rng = np.random.default_rng(1)
+    frame = visits().assign(code=rng.choice(["1", "2"], 300), old=rng.random(300) < 0.5)
+    frame.to_parquet("t.parquet")
+    options = ["--formula", "visits ~ code + old", "--public", "code,old", "--mechanism", "SW", "--m", "2"]
+    for kind in ("csv", "parquet", "spss", "stata", "xport", "feather"):
+        assert synthesize("t.parquet", *options, "--format", kind, out=kind) == 0
+        assert "pages" not in capsys.readouterr().err
+        said = text_of(f"{kind}/confidential/report.html")
+        assert "code[T.2]" in said
+        assert "Match rates of aligned rows" in said
+        score = float(re.search(r"two-way products ([\d.e-]+) ([\d.e-]+) ([\d.]+) 600", said)[3])
+        assert score < 10
+    assert synthesize("t.parquet", "--mechanism", "CW", "--radius", "0.2", "--relative", "--within", "sex") == 0
+    assert capsys.readouterr().err == ""
+    assert Path("run/release/report.html").exists()
+
+
+def test_tables_of_one_row(table, capsys):
+    assert synthesize(table, "--rows", "1", "--m", "3") == 0
+    assert capsys.readouterr().err == ""
+    assert "synthetic_03.csv" in text_of("run/release/report.html")
+
+
+def test_what_the_public_page_says_of_public_columns(table):
+    options = ["--formula", "visits ~ age", "--public", "age,sex", "--m", "2"]
+    assert synthesize(table, *options) == 0
+    said = text_of("run/release/report.html")
+    assert "keep the relation of visits ~ age as far as the model has it" in said
+    assert "unrelated to sex" in said
+    assert "drawn anew" not in said
+    assert synthesize(table, *options, "--rows", "50", out="fewer") == 0
+    assert "their rows were drawn anew, with replacement" in text_of("fewer/release/report.html")
+    assert synthesize(table, "--mechanism", "Unweighted", out="plain") == 0
+    assert "confidential records, without weights" in text_of("plain/release/report.html")
+
+
+def test_no_one_else_can_read_a_confidential_page_while_it_is_written(table, monkeypatch):
+    assert synthesize(table, "--no-report") == 0
+    modes, replace = {}, os.replace
+
+    def spy(source, target):
+        modes[Path(target).parent.name] = stat.S_IMODE(Path(source).stat().st_mode)
+        replace(source, target)
+
+    monkeypatch.setattr("os.replace", spy)
+    assert run("report", "run") == 0
+    assert modes["confidential"] == 0o600
+    assert modes["release"] & 0o044
+
+
+def test_a_seeded_run_says_so(table, capsys):
+    assert synthesize(table, "--seed", "1") == 0
+    assert run("report", "run") == 0
+    assert capsys.readouterr().out.startswith("NOT FOR RELEASE")
 
 
 def test_a_page_that_cannot_be_written_leaves_the_old_one(table, monkeypatch):
@@ -266,6 +358,14 @@ def test_bounds_on_the_page_are_never_rounded_down(table):
             shown = re.findall(rf'data-value="{re.escape(repr(exact))}">([^<]+)<', html)
             assert shown
             assert all(float(text.replace(",", "")) >= exact for text in shown)
+        tips = re.findall(rf'data-tip="{entry["label"]}: largest bound: ([^"]+)"', html)
+        tips += re.findall(rf'data-tip="{entry["label"]}: median [^"]* to ([^"]+)"', html)[:1]
+        assert tips
+        assert all(float(text) >= entry["delta"] for text in tips)
+    numbers = re.search(r'download="lipschitz.csv" href="data:text/csv;base64,([^"]+)"', html)
+    assert repr(rounds[-1]["delta"]) in base64.b64decode(numbers[1]).decode()
+    points = re.findall(r'data-tip="weight [\d.]+, bound ([\d.]+), \d+ records?"', html)
+    assert max(float(point) for point in points) >= max(entry["delta"] for entry in rounds[1:])
 
 
 def test_custom_labels_of_rounds(mixture):

@@ -33,11 +33,11 @@ def of(values, **more):
 
 
 def test_identification_risk_by_hand():
-    # Within 10 % of 100 lie 95 and 105 of four rows: risk 1/2. Within 10 % of 50 none: risk 1.
+    # Within 10 % of 100 lie 95 and 105 of four rows: risk 1/2. Within 10 % of 50 none: the table says nothing of it.
     found = identification_risk(of([50, 100, 100]), [of([95, 105, 80, 200])], column="y", radius=0.1)
-    assert found.by_distinct.tolist() == [1, 0.5]
-    assert found.by_record.tolist() == [1, 0.5, 0.5]
-    assert found.mean == pytest.approx(2 / 3)
+    assert found.by_distinct.tolist() == [0, 0.5]
+    assert found.by_record.tolist() == [0, 0.5, 0.5]
+    assert found.mean == pytest.approx(1 / 3)
     assert found.alone == 1
     # On the confidential table itself: 50 is alone but for itself, 1 of 3; 100 has 2 of 3.
     assert found.before == pytest.approx([2 / 3, 1 / 3])
@@ -51,8 +51,8 @@ def test_identification_risk_equals_a_double_loop(own, tables, radius, relative)
     found = identification_risk(held, [of(table) for table in tables], column="y", radius=radius, relative=relative)
     for value, risk in zip(held.columns["y"], found.by_distinct, strict=True):
         reach = radius * abs(float(value)) if relative else radius
-        expected = np.mean([np.mean([abs(float(other) - float(value)) > reach for other in table]) for table in tables])
-        assert risk == pytest.approx(expected)
+        outside = [np.mean([abs(float(other) - float(value)) > reach for other in table]) for table in tables]
+        assert risk == pytest.approx(np.mean([share if share < 1 else 0 for share in outside]))
 
 
 @given(own=VALUES, radius=st.floats(0.05, 1))
@@ -77,12 +77,22 @@ def test_risk_within_known_columns():
     held = of([10, 10], sex=["f", "m"])
     table = of([10, 30, 99], sex=["f", "f", "f"])
     found = identification_risk(held, [table], column="y", radius=0.1, known=["sex"])
-    assert found.by_distinct == pytest.approx([2 / 3, 1])  # no synthetic man at all
+    assert found.by_distinct == pytest.approx([2 / 3, 0])  # no synthetic man at all
+    assert found.alone == 1
+
+
+def test_a_copy_is_riskier_than_noise():
+    rng = np.random.default_rng(3)
+    own = of(rng.poisson(50, 300))
+    copy, noise = (identification_risk(own, [t], column="y", radius=0.1) for t in (own, of(np.full(300, 900))))
+    assert copy.mean == copy.mean_before > 0.5
+    assert noise.mean == 0
+    assert noise.alone == 300
 
 
 def test_risk_of_frames_and_of_what_has_none():
     table, synthetic = pd.DataFrame({"y": [50, 100], "g": ["a", "b"]}), pd.DataFrame({"g": ["a", "b"], "y": [95, 105]})
-    assert identification_risk(table, [synthetic], column="y", radius=0.1).by_record.tolist() == [1, 0]
+    assert identification_risk(table, [synthetic], column="y", radius=0.1).by_record.tolist() == [0, 0]
     for column, tables in (("g", [synthetic]), ("y", [])):
         with pytest.raises(InputError, match="must hold numbers"):
             identification_risk(table, tables, column=column, radius=0.1)
@@ -188,13 +198,15 @@ def test_copies_are_nearer_to_their_records_and_new_rows_are_not():
     """500 rows: the share's standard error is at most 0.022; four of them."""
     rng = np.random.default_rng(6)
     own, holdout, new = (records(pd.DataFrame({"x": rng.normal(size=500)})) for _ in range(3))
-    assert nearest_distances(rng, own, [own], holdout).nearer == 1
+    copies = nearest_distances(rng, own, [own], holdout)
+    assert (copies.nearer, copies.copies, copies.copies_holdout, copies.ties) == (1, 1, 0, 0)
     assert nearest_distances(rng, own, [new], holdout).nearer == pytest.approx(0.5, abs=0.09)
     # A larger holdout is cut to size: more records would always be nearer.
     large = records(pd.DataFrame({"x": rng.normal(size=5_000)}))
     assert nearest_distances(rng, own, [new], large).nearer == pytest.approx(0.5, abs=0.09)
 
 
-def test_ties_count_half():
+def test_ties_are_told():
     whole = of([1, 2, 3])
-    assert nearest_distances(np.random.default_rng(0), whole, [whole], whole).nearer == 0.5
+    found = nearest_distances(np.random.default_rng(0), whole, [whole], whole)
+    assert (found.nearer, found.ties, found.copies, found.copies_holdout) == (0, 1, 1, 1)

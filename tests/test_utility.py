@@ -316,6 +316,18 @@ class TestEvaluate:
             scores.append((found.comparison("y", "q99").synthetic.combined.estimate, found.propensities[0].pmse))
         assert all(score == pytest.approx(scores[0], abs=1e-12) for score in scores)
 
+    def test_codes_and_truth_values_in_other_words(self, tmp_path):
+        """Types that a text file does not keep: text codes, booleans, whole numbers with a point."""
+        frame = pd.DataFrame({"y": rng(1).poisson(9, 200), "code": rng(2).choice(["1", "2"], 200)})
+        frame["old"] = rng(3).random(200) < 0.5
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        frame.assign(old=frame["old"] * 1.0, code=frame["code"].astype(float)).to_parquet(tmp_path / "t.parquet")
+        for name in ("t.csv", "t.parquet"):
+            found = evaluate(frame, [syn.open_table(tmp_path / name)])
+            assert found.propensities[0].pmse == pytest.approx(0, abs=1e-9)
+            assert all(a.confidential == pytest.approx(a.synthetic, nan_ok=True) for a in found.associations)
+            assert all(c.value == pytest.approx(c.synthetic.estimate) for c in found.coefficients)
+
     def test_the_same_numbers_come_again(self):
         table = pd.DataFrame({"y": rng(1).poisson(9, 100)})
         one, other = (evaluate(table, [table.sample(100, replace=True, random_state=1)]) for _ in range(2))
@@ -338,7 +350,7 @@ class TestEvaluate:
             evaluate(table, [])
         with pytest.raises(InputError, match="must share a column"):
             evaluate(table, [pd.DataFrame({"z": [1, 2]})])
-        with pytest.raises(InputError, match="must hold numbers in every table or in none"):
+        with pytest.raises(InputError, match="column 'y' must hold numbers like the confidential one"):
             evaluate(table, [pd.DataFrame({"y": ["1", "2"]})])
         with pytest.raises(InputError, match=r"column 'z' .to be compared. is not in the table"):
             evaluate(table, [table], columns=["z"])

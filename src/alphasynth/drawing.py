@@ -152,10 +152,14 @@ def _violin(mark: Violin, x: _Scale, row: int, figure: Figure) -> str:
 
 def _points(mark: Points, x: _Scale, y: _Scale, figure: Figure) -> str:
     dots = "".join(
-        f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="2.6" data-tip="weight {a:.4f}, bound {round_up(b)}, {counted(int(n), "record")}"/>'
+        f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="2.6" data-tip="{_tip(a, b, n)}"/>'
         for a, b, n in zip(mark.x, mark.y, mark.counts, strict=True)
     )
     return _group(mark.series, f'class="points" style="fill:{figure.colours[mark.series]}"', dots)
+
+
+def _tip(alpha: float, bound: float, count: int) -> str:
+    return f"weight {alpha:.4f}, bound {round_up(bound)}, {counted(int(count), 'record')}"
 
 
 def _bars(mark: Bars, x: _Scale, y: _Scale, figure: Figure) -> str:
