@@ -181,3 +181,19 @@ def test_only_a_run_says_that_nothing_was_written():
         process = start("ledger", "set", "C", "--cap", 3, stdout=full, stderr=subprocess.PIPE, text=True)
         _, err = process.communicate(timeout=60)
     assert "nothing was written" not in err
+
+
+def test_an_interrupted_report_leaves_no_traces(table):
+    """Ctrl-C while figures are written: the pages stand as they were, and there are no figures."""
+    assert run("synthesize", table, *OPTIONS, "--out", "run", "--quiet") == 0
+    process = start("report", "run", "--figures", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not list(Path("run/confidential").glob(".figures-*/*.png")) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "alphasynth: interrupted; nothing was written\n"
+    assert not list(Path("run").rglob(".*"))
+    assert not Path("run/confidential/figures").exists()

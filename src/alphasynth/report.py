@@ -264,36 +264,38 @@ def _round(entry: Mapping[str, Any]) -> tuple[object, ...]:
     )
 
 
-def write_pages(run: Path, signals: Interruption = INERT) -> Rendered:
-    """Render both pages of a run folder into it, each whole or not at all."""
+def write_pages(run: Path, figures: bool = False, signals: Interruption = INERT) -> Rendered:
+    """Render both pages of a run folder into it, and if wanted its figures as PNG, SVG and CSV files; all or none."""
     rendered = render_run(run)
-    with signals.whole(), signals.cleaning(lambda: False):
-        for folder, html, mode in ((CONFIDENTIAL, rendered.confidential, 0o600), (RELEASE, rendered.public, 0o666)):
-            replace_file(run / folder / NAME, html, mode)
-    return rendered
-
-
-def write_figures(run: Path, rendered: Rendered, signals: Interruption = INERT) -> Path:
-    """Write the confidential page's figures as PNG, SVG and CSV files beside it, all of them or none."""
     folder = run / CONFIDENTIAL / FIGURES
     beside = folder.with_name(f".{FIGURES}-{secrets.token_hex(4)}")
+    written: list[Path] = []
 
     def clean() -> bool:
         shutil.rmtree(beside, ignore_errors=True)
-        return False
+        return bool(written)
 
     with signals.cleaning(clean):
         try:
-            beside.mkdir(mode=0o700)
-            for figure in rendered.figures:
-                for path in save(figure, beside):
-                    path.chmod(0o600)
+            if figures:
+                _write_figures(rendered.figures, beside)
             with signals.whole():
-                shutil.rmtree(folder, ignore_errors=True)
-                beside.rename(folder)
+                replace_file(run / CONFIDENTIAL / NAME, rendered.confidential, 0o600)
+                replace_file(run / RELEASE / NAME, rendered.public, 0o666)
+                if figures:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    beside.rename(folder)
+                written.append(run)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-    return folder
+    return rendered
+
+
+def _write_figures(figures: Sequence[Figure], folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    for figure in figures:
+        for path in save(figure, folder):
+            path.chmod(0o600)
 
 
 def replace_file(path: Path, content: str, mode: int) -> None:

@@ -146,15 +146,14 @@ def report(
     ] = False,
 ) -> None:
     """Render a run's two pages again: release/report.html may be published, confidential/report.html must not."""
-    from alphasynth.report import NAME, write_figures, write_pages
+    from alphasynth.report import FIGURES, NAME, write_pages
 
     if not run.is_dir():
         raise InputError(f"a run folder must exist, found none at {str(run)!r}")
-    rendered = write_pages(run, SIGNALS)
+    rendered = write_pages(run, figures, SIGNALS)
     if not rendered.releasable:
         typer.echo("NOT FOR RELEASE: the seed was fixed, so who guesses it can repeat the run.")
     typer.echo(f"{run}/confidential/{NAME}: everything; not for release")
     typer.echo(f"{run}/release/{NAME}: what belongs to the release")
     if figures:
-        folder = write_figures(run, rendered, SIGNALS)
-        typer.echo(f"{folder}: {len(rendered.figures)} figures; not for release")
+        typer.echo(f"{run}/confidential/{FIGURES}: {len(rendered.figures)} figures; not for release")
