@@ -1,8 +1,9 @@
 """Coverage of 95 % intervals from m = 20 synthetic tables, where the model is right; a benchmark, not a test.
 
 Databases of 1,000 counts from NB(mean 100, dispersion 12); each is synthesized by SW and by LW_final, both with 20
-draws and a table from each. How often do the intervals hold the mean and the sd of the distribution the databases came
-from? Run it with `python benchmarks/coverage.py`; 2,000 databases take about twenty minutes on two cores.
+draws and a table from each. How often do the intervals hold the mean, sd and quantiles of the distribution the
+databases came from? Run it with `python benchmarks/coverage.py`; 2,000 databases take about twenty minutes on two
+cores.
 """
 
 from __future__ import annotations
@@ -16,9 +17,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import nbinom
 
 MEAN, DISPERSION, N, M = 100.0, 12.0, 1_000, 20
-TRUTH = {"mean": MEAN, "sd": float(np.sqrt(MEAN + MEAN**2 / DISPERSION))}
+SHARES = {"q15": 0.15, "median": 0.5, "q90": 0.9}
+TRUTH = {
+    "mean": MEAN,
+    "sd": float(np.sqrt(MEAN + MEAN**2 / DISPERSION)),
+    **{name: float(nbinom(DISPERSION, DISPERSION / (DISPERSION + MEAN)).ppf(share)) for name, share in SHARES.items()},
+}
 OUT = Path(__file__).parent / "results" / "coverage.json"
 
 

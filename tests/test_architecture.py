@@ -87,7 +87,7 @@ def test_links_in_the_documents_lead_somewhere(path):
 
 
 def test_commands_in_the_documents_run(tmp_path, monkeypatch, capsys):
-    """Those of README.md and of docs/command-line.md, one after the other in one folder."""
+    """Those of README.md and of the documents with commands, one after the other in one folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("alphasynth.cli._use_cache", lambda: None)
     rng = np.random.default_rng(0)
@@ -95,7 +95,7 @@ def test_commands_in_the_documents_run(tmp_path, monkeypatch, capsys):
     people = {"person": np.arange(900) // 4, "age": rng.integers(18, 80, 900), "sex": rng.choice(["f", "m"], 900)}
     pd.DataFrame({**people, "visits": rng.negative_binomial(2, 0.2, 900)}).to_parquet("visits.parquet")
     commands = []
-    for path in (ROOT / "README.md", ROOT / "docs" / "command-line.md"):
+    for path in (ROOT / "README.md", ROOT / "docs" / "command-line.md", ROOT / "docs" / "evaluation.md"):
         for block in re.findall(r"```console\n(.*?)```", path.read_text(), re.DOTALL):
             commands += [line for line in block.splitlines() if line.startswith("alphasynth")]
     assert len(commands) > 6
