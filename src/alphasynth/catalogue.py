@@ -5,10 +5,10 @@ from __future__ import annotations
 MECHANISMS = {
     "Unweighted": "the posterior itself, every weight 1; has no weights to aim at --epsilon",
     "LW": "likelihood weights: small where a record's largest absolute log-likelihood is large",
-    "CW": "count weights: small where few records lie within --radius of the record's value",
+    "CW": "count weights: small where few records lie near the record's value; takes --radius",
     "SW": "one weight for all records; without --epsilon or --alpha, the one that matches LW's bound",
-    "LW_final": "LW, then re-weighting: weights raised as far as the bound allows",
-    "CW_final": "CW, then re-weighting: weights raised as far as the bound allows",
+    "LW_final": "LW, then re-weighting: each weight set to what one common bound allows",
+    "CW_final": "CW, then re-weighting: each weight set to what one common bound allows",
 }
 FAMILIES = {
     "poisson": "counts with variance equal to their mean",

@@ -48,12 +48,13 @@ def measured(
     radii: Sequence[tuple[float, bool]] = RADII,
     known: Sequence[str] = (),
     rates: Sequence[tuple[str, MatchRates]] = (),
+    public: Sequence[str] = (),
 ) -> Outcome:
     """A synthesizer's tables, measured against the confidential records; risk is measured on their response.
 
     Identification risk compares rows that share the `known` columns' values.
     """
-    utility = evaluate(held, tables, draws=draws, regressions=regressions, quantiles=quantiles)
+    utility = evaluate(held, tables, draws=draws, regressions=regressions, quantiles=quantiles, public=public)
     numeric = is_numeric(held.columns[held.response])
     risks = tuple(_risk_within(held, tables, *reach, known) for reach in radii) if numeric else ()
     return Outcome(weighting, label, tuple(rules), tuple(tables), utility, risks, tuple(rates))

@@ -25,8 +25,8 @@ def lipschitz_violins(weightings: Sequence[Weighting]) -> Figure:
     return Figure(
         "lipschitz",
         "Lipschitz bounds by record",
-        "Each violin holds one synthesizer's bounds, one per record. The largest decides epsilon, twice as much per "
-        "draw; a violin far below its largest value has weights that could be raised.",
+        "Each violin holds one synthesizer's bounds, one per record; the dot is the median, the bar the middle half."
+        " The largest decides epsilon, twice as much per draw.",
         (Panel("", "Lipschitz bound", tuple(violins), f"Largest bounds: {', '.join(largest)}."),),
         colours([w.label for w in weightings]),
     )
@@ -39,8 +39,9 @@ def lipschitz_against_weight(weightings: Sequence[Weighting]) -> Figure:
     return Figure(
         "lipschitz_against_weight",
         "Lipschitz bound against weight",
-        "A point is a distinct record. The dashed line is the largest bound. Re-weighting raises the weights of "
-        "records below it, so that the points come to lie along the line.",
+        "A point is a distinct record; the dashed line is a synthesizer's largest bound, which decides epsilon. "
+        "Points far below their line have weights that could be raised; re-weighting brings the bounds near one "
+        "level.",
         panels,
         colours([w.label for w in weightings]),
     )
@@ -124,8 +125,8 @@ def statistic_violins(compared: Mapping[str, Sequence[Comparison]]) -> Figure:
     return Figure(
         "statistics",
         "Statistics of confidential and synthetic tables",
-        "Violins of 1,000 bootstrap resamples of each table, all synthetic tables together; the thick line is the "
-        "paper's 95 % interval, end points averaged over the tables. The band is the confidential interval.",
+        "Violins of 1,000 bootstrap resamples of each table, all synthetic tables together. The dot is the median, the "
+        "thick bar the paper's 95 % interval (end points averaged over the tables), the band the confidential one.",
         tuple(panels),
         colours([CONFIDENTIAL, *labels]),
     )
@@ -142,8 +143,8 @@ def mean_densities(weightings: Sequence[Weighting], mean: float) -> Figure | Non
     return Figure(
         "mu",
         "Posterior density of mu",
-        "mu is the model's mean, over the records where it has covariates. The dashed line is the confidential mean;"
-        " smaller weights make the density wider.",
+        "mu is the model's mean, averaged over the records where it has covariates. The dashed line is the "
+        "confidential mean.",
         (Panel("", "mu", (*lines, Reference("confidential mean", mean)), f"{'; '.join(words)}.", "density"),),
         colours([w.label for w in held]),
     )
@@ -157,7 +158,8 @@ def value_violins(column: str, confidential: Values, synthetic: Mapping[str, Val
     return Figure(
         f"values_{_stem(column)}",
         f"Values of {column}",
-        "The confidential values, and those of all synthetic tables together.",
+        "The confidential values, and those of all synthetic tables together. The dot is the median, the bar the "
+        "middle half.",
         (Panel("", column, marks, f"{'; '.join(words)}."),),
         colours(list(held)),
     )
@@ -192,7 +194,8 @@ def table_violins(column: str, tables: Mapping[str, Values], mechanism: str) -> 
     return Figure(
         f"values_{_stem(column)}",
         f"Values of {column}",
-        "All synthetic tables together, and the first ones one by one; they differ because the draws of parameters do.",
+        "The dot is the median, the bar the middle half."
+        + (" All tables together, and the first ones one by one." if len(tables) > 1 else ""),
         (Panel("", column, tuple(violin(name, v) for name, v in tables.items()), f"{'; '.join(words)}."),),
         colours(list(tables), mechanism),
     )

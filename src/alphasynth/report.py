@@ -138,7 +138,7 @@ def render_run(run: Path) -> Rendered:
     _check_same_run(guarantee, summary, confidential / "run.toml")
     formula = Formula.parse(guarantee.formula)
     regressions = [] if formula.intercept_only or left_out else [formula.text]
-    radii = list(dict.fromkeys((*_own_radius(summary), *confidential_page.RADII)))
+    radii = sorted({*_own_radius(summary), *confidential_page.RADII})
     covariates = [name for name in formula.covariates if name in held.columns]
     last = measured(
         rounds[-1],
@@ -151,6 +151,7 @@ def render_run(run: Path) -> Rendered:
         radii=radii,
         known=_within(summary),
         rates=paired_rates(held, tables, covariates, radii),
+        public=guarantee.public_columns,
     )
     outcomes = [*(Outcome(w, w.label) for w in rounds[:-1]), last]
     built = confidential_page.build(
@@ -328,7 +329,9 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
         tables = [conform(held, read_records(t, names)) for t in release.tables]
         rules = [type(rule).__name__ for rule in s.trail_.rules]
         rates = paired_rates(held, tables, formula.covariates)
-        outcomes.append(measured(weighting, weighting.label, rules, held, tables, release.draws, rates=rates))
+        outcomes.append(
+            measured(weighting, weighting.label, rules, held, tables, release.draws, rates=rates, public=s.public)
+        )
     labels = [o.label for o in outcomes]
     if len(set(labels)) < len(labels):
         raise InputError("synthesizers must have labels of their own to be told apart, found the same one twice")

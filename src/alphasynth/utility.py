@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,12 +49,16 @@ def estimates(
     """Statistics of a synthetic column with both intervals; n is the confidential table's number of rows."""
     resampled = np.stack([resample(rng, table, wanted) for table in tables])
     rows = int(np.mean([table.n for table in tables]))
+    least = min(float(table.values[0]) for table in tables)
     found = []
     for i, statistic in enumerate(wanted):
         lines = resampled[:, i]
         points, variances = [statistic.of(table) for table in tables], lines.var(axis=1, ddof=1).tolist()
         averaged = average([percentile_interval(line) for line in lines])
-        found.append(Estimates(column, statistic, averaged, combine(points, variances, rows, n, draws), lines))
+        combined = combine(points, variances, rows, n, draws)
+        if combined.interval is not None and least >= 0:  # no statistic of such a column is below 0
+            combined = replace(combined, interval=Interval(max(combined.interval.low, 0.0), combined.interval.high))
+        found.append(Estimates(column, statistic, averaged, combined, lines))
     return found
 
 
@@ -136,12 +140,14 @@ def evaluate(
     quantiles: Sequence[float] = QUANTILES,
     draws: Sequence[int] | None = None,
     regressions: Sequence[str] | None = None,
+    public: Sequence[str] = (),
 ) -> Utility:
     """Compare synthetic tables, ours or anyone's, with the confidential table; what comes out is confidential.
 
     `columns` are those compared, unless told all that the tables share; `draws` says which table came from which draw
     of parameters, unless told each from its own; `regressions` are formulas, unless told one of the first numeric
-    column on the others. Raises `InputError` for tables that do not fit together.
+    column on the others; `public` columns were released as they are, and are compared only together with others. Raises
+    `InputError` for tables that do not fit together.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"y": range(100)})
@@ -158,19 +164,22 @@ def evaluate(
         raise InputError(f"draws must name one draw per table, found {len(draws)} for {len(tables)}")
     rng = np.random.default_rng(SEED)
     numeric = [name for name in names if is_numeric(held.columns[name])]
+    compared = [name for name in numeric if name not in public]
     return Utility(
         n=held.n,
         rows=int(np.mean([table.n for table in tables])),
         tables=len(tables),
         comparisons=tuple(
-            found for name in numeric for found in _compare(rng, name, statistics(quantiles), held, tables, draws)
+            found for name in compared for found in _compare(rng, name, statistics(quantiles), held, tables, draws)
         ),
         distances={
             name: mean_distances(values_of(held, name), [values_of(table, name) for table in tables])
-            for name in numeric
+            for name in compared
         },
         propensities=tuple(propensities(rng, held, tables)),
-        associations=tuple(_associate(pair, held, tables) for pair in pairs(held)),
+        associations=tuple(
+            _associate(pair, held, tables) for pair in pairs(held) if not {pair.one, pair.other} <= set(public)
+        ),
         coefficients=tuple(_coefficients(regressions, names, numeric, held, tables, draws)),
     )
 
