@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -10,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from alphasynth.errors import InputError
-from alphasynth.formula import Formula
+from alphasynth.formula import Formula, compute_terms, learn_terms
 from alphasynth.records import Records
 from alphasynth.values import as_text, is_numeric, plain
 
+MOST_TERMS = 500
 SPEARMAN, CRAMER, ETA = "Spearman's rho", "Cramér's V", "correlation ratio eta"
 
 
@@ -100,38 +102,56 @@ def regress(formula: str, confidential: Records, tables: list[Records]) -> Regre
     Logistic for a response of two values 0 and 1, log-linear with a free dispersion (quasi-Poisson) for counts, least
     squares otherwise, as the confidential response decides. Raises `InputError` where it cannot be fitted.
     """
-    import pandas as pd
-
-    parsed = Formula.parse(formula)
+    parsed = _parse(formula)
     held = [confidential, *tables]
     response = confidential.columns.get(parsed.response)
     if response is None or not is_numeric(response):
         raise InputError(f"the response of a regression must be a numeric column, found {parsed.response!r}")
-    names = [parsed.response, *parsed.covariates]
-    missing = [name for name in names if any(name not in records.columns for records in held)]
+    missing = [n for n in (parsed.response, *parsed.covariates) if any(n not in records.columns for records in held)]
     if missing:
         raise InputError(f"a regression must use columns that are compared, found {missing[0]!r}")
-    frames = [pd.DataFrame({name: plain(records.columns[name]) for name in names}) for records in held]
-    # One matrix for all: a category that a table lacks has a column all the same.
-    X = _matrix(parsed, pd.concat(frames, ignore_index=True))
+    frames = _frames(parsed.covariates, held)
+    # What terms learn (a mean to centre by) they learn from the confidential records, and all tables use it.
+    spec, first = learn_terms(parsed, frames[0], confidential.counts)
+    terms = tuple(spec.column_names)
+    if len(terms) > MOST_TERMS:
+        raise InputError(f"a regression must have at most {MOST_TERMS} terms, found {len(terms):,}")
+    matrices = [first, *(np.asarray(compute_terms(spec, frame), np.float64) for frame in frames[1:])]
     kind = _kind(_numbers(response))
-    ends = np.cumsum([0, *(records.size for records in held)])
     fits = [
-        _fit(kind, frame[parsed.response].to_numpy(), X.iloc[first:last], records.counts)
-        for frame, records, first, last in zip(frames, held, ends[:-1], ends[1:], strict=True)
+        _fit(kind, _numbers(records.columns[parsed.response]), X, records.counts)
+        for records, X in zip(held, matrices, strict=True)
     ]
     coefficients, variances = (np.array(part) for part in zip(*fits, strict=True))
-    return Regression(parsed.text, kind, tuple(X.columns), coefficients, variances)
+    return Regression(parsed.text, kind, terms, coefficients, variances)
 
 
-def _matrix(formula: Formula, rows: Any) -> Any:
-    import formulaic
-
+def _parse(formula: str) -> Formula:
     try:
-        return formula.terms.get_model_matrix(rows, context={}, output="pandas", na_action="ignore").astype(np.float64)
-    except formulaic.errors.FormulaicError as error:
-        reason = str(error).split("\n")[0].split(" [")[0].rstrip(".")  # what follows may quote a value
-        raise InputError(f"the regression's terms cannot be computed: {reason}") from None
+        return Formula.parse(formula)
+    except InputError as error:
+        raise InputError(f"a regression's {error}") from None
+
+
+def _frames(names: Sequence[str], held: Sequence[Records]) -> list[Any]:
+    """The covariates of each table; categories have one order in all, those that every table has first.
+
+    The first one is what the others are measured against, so it must be there in every table.
+    """
+    import pandas as pd
+
+    frames = [pd.DataFrame(index=range(records.size)) for records in held]
+    for name in names:
+        columns: list[Any] = [plain(records.columns[name]) for records in held]
+        if columns[0].dtype.kind != "f":
+            everywhere = set.intersection(*(set(column.tolist()) for column in columns))
+            levels = sorted(
+                set().union(*(set(column.tolist()) for column in columns)), key=lambda x: (x not in everywhere, x)
+            )
+            columns = [pd.Categorical(column, categories=levels) for column in columns]
+        for frame, column in zip(frames, columns, strict=True):
+            frame[name] = column
+    return frames
 
 
 def _kind(response: np.ndarray) -> str:
@@ -140,22 +160,36 @@ def _kind(response: np.ndarray) -> str:
     return "least squares"
 
 
-def _fit(kind: str, y: np.ndarray, X: Any, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _fit(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and their variances; NaN for those that a table does not determine."""
     from statsmodels.genmod import families
     from statsmodels.genmod.generalized_linear_model import GLM
 
     chosen = {"logistic": families.Binomial, "least squares": families.Gaussian}.get(kind, families.Poisson)
-    values = X.to_numpy()
-    held = np.abs(values).max(axis=0) > 0
-    coefficients, variances = np.full((2, len(held)), np.nan)
+    coefficients, variances = np.full((2, X.shape[1]), np.nan)
+    if kind != "least squares" and ((y < 0).any() or (kind == "logistic" and (y > 1).any())):
+        return coefficients, variances  # no mean of such a model can be these values
+    scale = np.abs(X).max(axis=0)
+    scaled = X / np.where(scale > 0, scale, 1.0)
+    held = _determined(scaled, counts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of separation and the like: what comes of it shows in the variances
         try:
-            fitted = GLM(y, values[:, held], family=chosen(), freq_weights=counts.astype(np.float64)).fit(
+            fitted = GLM(y, scaled[:, held], family=chosen(), freq_weights=counts.astype(np.float64)).fit(
                 scale=1.0 if kind == "logistic" else "X2"
             )
-        except (ValueError, np.linalg.LinAlgError):  # no mean of such a model can be these values
+        except (ValueError, np.linalg.LinAlgError):
             return coefficients, variances
-    coefficients[held], variances[held] = fitted.params, np.diag(fitted.cov_params())
+    coefficients[held] = fitted.params / scale[held]
+    variances[held] = np.diag(fitted.cov_params()) / scale[held] ** 2
     return coefficients, variances
+
+
+def _determined(X: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Which columns are no combination of those before them."""
+    root = np.sqrt(counts)[:, None] * X
+    lengths = np.linalg.norm(root, axis=0)
+    triangle = np.linalg.qr(root / np.where(lengths > 0, lengths, 1.0), mode="r")
+    pivots = np.zeros(X.shape[1])
+    pivots[: len(triangle)] = np.abs(np.diag(triangle))
+    return pivots > 1e-9

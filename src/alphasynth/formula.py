@@ -103,15 +103,24 @@ def design_matrix(formula: Formula, columns: Mapping[str, Any], counts: np.ndarr
     if formula.intercept_only:
         return np.ones((len(counts), 1))
     rows = pd.DataFrame({name: _widen(columns[name]) for name in formula.covariates})
-    matrix = _evaluate(formula.terms, rows)
-    spec = matrix.model_spec
-    if spec.transform_state:
-        spec = _evaluate(formula.terms, rows.loc[rows.index.repeat(counts)]).model_spec
-        matrix = _evaluate(spec, rows)
-    values = np.asarray(matrix, np.float64)
-    _check_own_row(spec, rows, values)
+    spec, values = learn_terms(formula, rows, counts)
     _check_rank(values, list(spec.column_names))
     return values
+
+
+def learn_terms(formula: Formula, rows: Any, counts: np.ndarray) -> tuple[Any, np.ndarray]:
+    """What the terms learn from the records (a frame of distinct rows, and counts), and their values there.
+
+    Raises `InputError` for terms that read other rows or are not finite.
+    """
+    matrix = compute_terms(formula.terms, rows)
+    spec = matrix.model_spec
+    if spec.transform_state:
+        spec = compute_terms(formula.terms, rows.loc[rows.index.repeat(counts)]).model_spec
+        matrix = compute_terms(spec, rows)
+    values = np.asarray(matrix, np.float64)
+    _check_own_row(spec, rows, values)
+    return spec, values
 
 
 def _widen(column: Any) -> Any:
@@ -122,7 +131,8 @@ def _widen(column: Any) -> Any:
     return column.astype(np.int64) if kind in "iu" else column
 
 
-def _evaluate(terms: Any, rows: Any) -> Any:
+def compute_terms(terms: Any, rows: Any) -> Any:
+    """Values of terms, or of a spec that learnt them, in every row."""
     import formulaic
 
     try:
@@ -142,7 +152,7 @@ def _evaluate(terms: Any, rows: Any) -> Any:
 def _check_own_row(spec: Any, rows: Any, values: np.ndarray) -> None:
     """Compute the first rows again, apart and in reverse: a term that reads other rows comes out differently."""
     part = np.arange(min(ROWS_COMPARED, (len(rows) + 1) // 2))[::-1]
-    again = np.asarray(_evaluate(spec, rows.iloc[part].reset_index(drop=True)), np.float64)
+    again = np.asarray(compute_terms(spec, rows.iloc[part].reset_index(drop=True)), np.float64)
     if again.shape[1:] != values.shape[1:] or not np.allclose(again, values[part], rtol=1e-9, atol=1e-12):
         raise InputError("each term of the formula must read its own record only, found one that reads other records")
 

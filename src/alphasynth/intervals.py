@@ -112,12 +112,12 @@ class Combined:
 def combine(
     estimates: Sequence[float],
     variances: Sequence[float],
-    rows: int,
+    rows: int | Sequence[int],
     n: int,
     draws: Sequence[int] | None = None,
     scalar: float | None = None,
 ) -> Combined:
-    """Combine the estimates of m synthetic tables of `rows` rows each, made from n records.
+    """Combine the estimates of m synthetic tables of `rows` rows each (or as many as listed), made from n records.
 
     T = W rows/n + B/m: what the n records leave open, W being the tables' own mean variance, and the scatter B between
     draws. Tables of one draw (`draws` says which table came from which) are averaged first. The reference distribution
@@ -139,7 +139,9 @@ def combine(
     of, tables = np.unique(number, return_inverse=True, return_counts=True)[1:]
     by_draw = np.bincount(of, q) / tables
     m, estimate = len(tables), float(by_draw.mean())
-    sampling = float(np.mean(variances)) * rows / n
+    sampling = float(np.mean(np.asarray(variances, np.float64) * rows)) / n
+    if not np.isfinite(sampling):  # of a table of one row no variance is known
+        return Combined(estimate, None, None, None)
     if m == 1:
         if scalar is None:
             return Combined(estimate, None, None, None)

@@ -28,7 +28,8 @@ from alphasynth.values import plain
 
 # Of a table with more distinct rows than this, so many rows at random take part: the tree is grown over and over.
 MOST_ROWS = 10_000
-MOST_TERMS = 200  # with more products than this, main effects alone
+MOST_TERMS = 250  # products
+MOST_LEVELS = 30  # of a column; rarer ones are taken together
 SHUFFLES = 50  # in all, over the tables
 SMALLEST_LEAF = 0.01  # share of the merged rows
 # A ridge that moves no coefficient to speak of, and keeps those finite that would separate the tables.
@@ -55,7 +56,7 @@ def propensities(rng: np.random.Generator, confidential: Records, tables: Sequen
     merged = [_Merged.of(rng, confidential, table) for table in tables]
     rows = merged[0].total
     logistic = [_logistic(m) for m in merged]
-    terms = "main effects and two-way products" if logistic[0][2] else "main effects"
+    terms = logistic[0][2]
     shuffles = -(-SHUFFLES // len(tables))
     grown = [(m.pmse(_grow(m, m.synthetic)), _shuffled(rng, m, shuffles)) for m in merged]
     means = [np.mean([line[:2] for line in lines], axis=0) for lines in (logistic, grown)]
@@ -70,6 +71,7 @@ class _Merged:
     columns: list[np.ndarray]
     confidential: np.ndarray
     synthetic: np.ndarray
+    part: float  # share of the confidential rows that take part
 
     @classmethod
     def of(cls, rng: np.random.Generator, confidential: Records, table: Records) -> _Merged:
@@ -87,7 +89,8 @@ class _Merged:
             index=list(range(len(names))), columns="side", values="count", aggfunc="sum", fill_value=0
         )
         columns = [counted.index.get_level_values(i).to_numpy() for i in range(len(names))]
-        return cls(columns, counted[0].to_numpy(np.int64), counted[1].to_numpy(np.int64))
+        part = float(parts[0][1].sum() / confidential.n)
+        return cls(columns, counted[0].to_numpy(np.int64), counted[1].to_numpy(np.int64), part)
 
     @property
     def counts(self) -> np.ndarray:
@@ -100,6 +103,14 @@ class _Merged:
     @property
     def share(self) -> float:
         return float(self.synthetic.sum() / self.counts.sum())
+
+    @property
+    def chance(self) -> float:
+        """The part of two random samples' scatter that a perfect synthesizer has: only its own rows are random.
+
+        1 - c of it, and more where the confidential rows are themselves a sample of the table.
+        """
+        return (1 - self.share) + (1 - self.part) * self.share
 
     def pmse(self, p: np.ndarray) -> float:
         return float(np.average((p - self.share) ** 2, weights=self.counts))
@@ -120,37 +131,44 @@ def _thinned(rng: np.random.Generator, records: Records) -> tuple[Records, np.nd
     return records, rng.multivariate_hypergeometric(records.counts, min(MOST_ROWS, records.n), method="marginals")
 
 
-def _logistic(merged: _Merged) -> tuple[float, float, bool]:
-    """pMSE of a logistic model, its null, and whether two-way products are in it."""
+def _logistic(merged: _Merged) -> tuple[float, float, str]:
+    """pMSE of a logistic model, its null, and which terms are in it."""
     from sklearn.linear_model import LogisticRegression
 
-    features, products = _features(merged.columns)
+    features, terms = _features(merged.columns)
     features = _independent(features, merged.counts)
     model = LogisticRegression(C=NEARLY_NO_PENALTY, solver="newton-cholesky", max_iter=1_000, tol=1e-8)
     c = merged.share
-    null = features.shape[1] * (1 - c) ** 2 * c / merged.total
-    return merged.pmse(merged.fit(model, features, merged.synthetic)), null, products
+    null = features.shape[1] * c * (1 - c) * merged.chance / merged.total
+    return merged.pmse(merged.fit(model, features, merged.synthetic)), null, terms
 
 
-def _features(columns: list[np.ndarray]) -> tuple[np.ndarray, bool]:
-    """Main effects, and products of every two columns (a numeric one with itself too) unless they are too many."""
+def _features(columns: list[np.ndarray]) -> tuple[np.ndarray, str]:
+    """Main effects and products of every two columns (a numeric one with itself too), as far as there is room."""
     blocks = [_dummies(column) for column in columns]
     pairs = [
-        (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
-        for i, a in enumerate(blocks)
-        for j, b in enumerate(blocks)
-        if (i < j and a.shape[1] * b.shape[1] <= MOST_TERMS) or (i == j and a.shape[1] == 1)
+        (blocks[i], blocks[j])
+        for i in range(len(blocks))
+        for j in range(i, len(blocks))
+        if i < j or columns[i].dtype.kind == "f"
     ]
-    products = sum(pair.shape[1] for pair in pairs) <= MOST_TERMS
-    return np.concatenate([*blocks, *(pairs if products else [])], axis=1), products
+    pairs.sort(key=lambda pair: pair[0].shape[1] * pair[1].shape[1])
+    sizes = np.cumsum([a.shape[1] * b.shape[1] for a, b in pairs])
+    taken = [pair for pair, size in zip(pairs, sizes, strict=True) if size <= MOST_TERMS]
+    products = [(a[:, :, None] * b[:, None, :]).reshape(len(a), -1) for a, b in taken]
+    some = "" if len(taken) == len(pairs) else "some "
+    words = f"main effects and {some}two-way products" if taken else "main effects"
+    return np.concatenate([*blocks, *products], axis=1), words
 
 
 def _dummies(column: np.ndarray) -> np.ndarray:
     if column.dtype.kind == "f":
         spread = column.std()
         return ((column - column.mean()) / (spread if spread > 0 else 1.0))[:, None]
-    levels, codes = np.unique(column, return_inverse=True)
-    return np.asarray(codes[:, None] == np.arange(1, len(levels)), np.float64)
+    levels, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
+    frequent = np.argsort(-counts, kind="stable")[:MOST_LEVELS]  # the rest together are what these are measured against
+    shown = np.sort(frequent) if len(levels) > MOST_LEVELS else np.arange(1, len(levels))
+    return np.asarray(codes[:, None] == shown, np.float64)
 
 
 def _independent(features: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -177,7 +195,7 @@ def _grow(merged: _Merged, synthetic: np.ndarray) -> np.ndarray:
 
 
 def _shuffled(rng: np.random.Generator, merged: _Merged, times: int) -> float:
-    """The tree's null: its mean pMSE after shuffling which rows are synthetic, times 1 - c."""
+    """The tree's null: its mean pMSE after shuffling which rows are synthetic, times what of it is chance."""
     number = int(merged.synthetic.sum())
     shuffles = rng.multivariate_hypergeometric(merged.counts, number, times, method="marginals")
-    return (1 - merged.share) * float(np.mean([merged.pmse(_grow(merged, synthetic)) for synthetic in shuffles]))
+    return merged.chance * float(np.mean([merged.pmse(_grow(merged, synthetic)) for synthetic in shuffles]))

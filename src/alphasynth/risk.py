@@ -15,7 +15,8 @@ from alphasynth.grouping import Stored
 from alphasynth.records import Records
 from alphasynth.values import as_text, conform, is_numeric, plain, read_records
 
-MOST_ROWS = 20_000  # synthetic rows whose nearest records are looked for
+MOST_ROWS = 5_000  # synthetic rows whose nearest records are looked for
+MOST_REFERENCES = 100_000  # records among which they are looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +251,7 @@ def nearest_distances(
     """
     from sklearn.neighbors import NearestNeighbors
 
-    size = min(confidential.n, holdout.n)
+    size = min(confidential.n, holdout.n, MOST_REFERENCES)
     references = [_cut(rng, records, size) for records in (confidential, holdout)]
     share = max(MOST_ROWS // len(tables), 1)
     queries = [_cut(rng, table, min(share, table.n)) for table in tables]
@@ -258,7 +259,11 @@ def nearest_distances(
     weights = np.concatenate([counts[counts > 0] for _, counts in queries])
     kept = [rows[counts > 0] for rows, (_, counts) in zip(coded, [*references, *queries], strict=True)]
     points = np.concatenate(kept[2:])
-    near, far = (NearestNeighbors(n_neighbors=1).fit(reference).kneighbors(points)[0][:, 0] for reference in kept[:2])
+    # A tree takes differences of coordinates; what scikit-learn does with many columns loses small distances.
+    near, far = (
+        NearestNeighbors(n_neighbors=1, algorithm="kd_tree").fit(reference).kneighbors(points)[0][:, 0]
+        for reference in kept[:2]
+    )
     tied = np.isclose(near, far, rtol=1e-9, atol=1e-12)
     shares = [np.average(part, weights=weights) for part in (~tied & (near < far), tied, near == 0, far == 0)]
     quantiles = [np.quantile(np.repeat(d, weights), [0.5, 0.05]) for d in (near, far)]

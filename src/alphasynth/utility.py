@@ -14,9 +14,19 @@ from alphasynth.errors import InputError
 from alphasynth.frames import Frame, column_names
 from alphasynth.grouping import Stored
 from alphasynth.intervals import Combined, Interval, average, combine, overlap, percentile_interval, resample
-from alphasynth.propensity import Propensity, propensities
+from alphasynth.propensity import MOST_LEVELS, Propensity, propensities
 from alphasynth.records import Records
-from alphasynth.values import QUANTILES, Statistic, Values, conform, is_numeric, read_records, statistics, values_of
+from alphasynth.values import (
+    QUANTILES,
+    Statistic,
+    Values,
+    as_text,
+    conform,
+    is_numeric,
+    read_records,
+    statistics,
+    values_of,
+)
 
 Table = Frame | Stored | Records
 # Resamples and shuffles decide nothing that is released: the same numbers come each time.
@@ -48,14 +58,15 @@ def estimates(
 ) -> list[Estimates]:
     """Statistics of a synthetic column with both intervals; n is the confidential table's number of rows."""
     resampled = np.stack([resample(rng, table, wanted) for table in tables])
-    rows = int(np.mean([table.n for table in tables]))
+    rows = np.array([table.n for table in tables])
+    wider = np.where(rows > 1, rows / np.maximum(rows - 1, 1), np.nan)  # a resample scatters less than a sample
     least = min(float(table.values[0]) for table in tables)
     found = []
     for i, statistic in enumerate(wanted):
         lines = resampled[:, i]
-        points, variances = [statistic.of(table) for table in tables], lines.var(axis=1, ddof=1).tolist()
+        points, variances = [statistic.of(table) for table in tables], (lines.var(axis=1, ddof=1) * wider).tolist()
         averaged = average([percentile_interval(line) for line in lines])
-        combined = combine(points, variances, rows, n, draws)
+        combined = combine(points, variances, rows.tolist(), n, draws)
         if combined.interval is not None and least >= 0:  # no statistic of such a column is below 0
             combined = replace(combined, interval=Interval(max(combined.interval.low, 0.0), combined.interval.high))
         found.append(Estimates(column, statistic, averaged, combined, lines))
@@ -192,6 +203,8 @@ def shared_columns(tables: Sequence[Any], columns: Sequence[str] | None) -> list
     shared = [name for name in listed[0] if all(name in names for names in listed)]
     if not shared:
         raise InputError("the tables must share a column, found none")
+    if not all(isinstance(name, str) for name in shared):
+        raise InputError("columns must have names of text, found others")
     return shared
 
 
@@ -218,7 +231,9 @@ def _compare(
 
 def _associate(pair: Pair, held: Records, tables: Sequence[Records]) -> Associated:
     found = np.array([association(table, pair) for table in tables])
-    return Associated(pair, association(held, pair), float(found.mean()), float(found.min()), float(found.max()))
+    found = found[np.isfinite(found)]  # a table where a column does not vary has none
+    ends = (found.mean(), found.min(), found.max()) if len(found) else (np.nan,) * 3
+    return Associated(pair, association(held, pair), *map(float, ends))
 
 
 def _coefficients(
@@ -230,11 +245,9 @@ def _coefficients(
     draws: Sequence[int] | None,
 ) -> list[Coefficient]:
     if regressions is None:
-        others = [name for name in names if numeric and name != numeric[0]]
-        quoted = [f"`{name}`" for name in others if "`" not in name]
-        regressions = [f"`{numeric[0]}` ~ {' + '.join(quoted)}"] if quoted and "`" not in numeric[0] else []
+        regressions = _default_regression(names, numeric, held)
     found = []
-    rows = int(np.mean([table.n for table in tables]))
+    rows = [table.n for table in tables]
     for formula in regressions:
         fitted = regress(formula, held, tables)
         for i, term in enumerate(fitted.terms):
@@ -242,3 +255,12 @@ def _coefficients(
             synthetic = combine(q[1:].tolist(), u[1:].tolist(), rows, held.n, draws)
             found.append(Coefficient(fitted.formula, fitted.kind, term, float(q[0]), float(u[0] ** 0.5), synthetic))
     return found
+
+
+def _default_regression(names: Sequence[str], numeric: Sequence[str], held: Records) -> list[str]:
+    """The first numeric column on all others, but for text with very many values and names that no formula can hold."""
+    spoken = [name for name in names if name.strip() and "`" not in name and name not in ("0", "1", "Intercept")]
+    response = next((name for name in spoken if name in numeric), None)
+    few = [n for n in spoken if n in numeric or len(np.unique(as_text(held.columns[n]))) <= MOST_LEVELS]
+    others = [f"`{name}`" for name in few if name != response]
+    return [f"`{response}` ~ {' + '.join(others)}"] if response is not None and others else []
