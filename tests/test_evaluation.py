@@ -105,6 +105,18 @@ def test_draws_are_read_from_the_guarantee(table, capsys):
     assert interval("--draws", "1,1,1,1") is None
 
 
+def test_two_releases_do_not_share_their_draws(table, capsys):
+    for name in ("one", "two"):
+        assert synthesize(table, out=name) == 0
+    files = [f"{name}/release/synthetic_01.csv" for name in ("one", "two")]
+    assert run("evaluate", table, *files, "--json") == 0
+    found = json.loads(capsys.readouterr().out)["statistics"]
+    assert found[0]["95 % interval (combined)"] is not None
+    assert found[-1]["statistic"] == "sd ‡"  # LW_final's
+    assert run("evaluate", table, *files) == 0
+    assert "No interval here covers as often as it says" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_page(tables, capsys):
     assert run("evaluate", "held.csv", *tables, "--page", "page.html", "--holdout", "holdout.csv") == 0
     html = Path("page.html").read_text()
@@ -141,7 +153,12 @@ def test_one_row_or_another_delimiter(tables, capsys):
         (["{0}", "--regression", "visits ~ nothing"], "a regression must use columns that are compared"),
         (["{0}", "--regression", "visits ~ ("], "formula 'visits ~ (' cannot be read"),
         (["holdout.csv", "--aligned"], "aligned tables must have as many rows, found 300 and 200"),
-        (["{0}", "--aligned", "--known", "visits"], "found others in 'visits'"),
+        (["{0}", "--known", "visits"], "--known must not hold the column that risk is measured on, found 'visits'"),
+        (["{0}", "--aligned", "--target", "age", "--known", "visits"], "found others in 'visits'"),
+        (["{0}", "--aligned", "--target", "sex"], "--aligned needs a numeric column to match on, found 'sex'"),
+        (["{0}", "--draws", "nan"], "--draws must be whole numbers"),
+        (["{0}", "--regression", "visits"], "a regression's formula must read"),
+        (["{0}", "--regression", "visits ~ log(age - 50)"], "terms must be finite in every record"),
         (["{0}", "--page", "nowhere/page.html"], "--page must go into a folder that exists"),
         (["duckdb://x::t", "--aligned"], "--aligned needs files"),
         (["{0}", "--page", "published/page.html"], "--page is confidential and must not go into a release"),

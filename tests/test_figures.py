@@ -14,7 +14,7 @@ import alphasynth as syn
 from alphasynth import figures
 from alphasynth.drawing import draw
 from alphasynth.images import save
-from alphasynth.marks import MOST_POINTS, Bars, Points, Reference, Violin, bars, points, short, violin
+from alphasynth.marks import MOST_POINTS, Bars, Points, Reference, Violin, bars, curve, points, short, violin
 from alphasynth.palette import COLOURS, OTHERS, colours
 from alphasynth.risk import identification_risk
 from alphasynth.utility import evaluate
@@ -223,8 +223,21 @@ def test_drawings_escape_what_users_name():
 
 def test_axes_have_round_ticks():
     figure = figures.value_violins("y", Values.of([0, 1]), {"SW": Values.of([0, 1])})
-    shown = re.findall(r'text-anchor="middle">([^<]+)</text>', draw(figure, figure.panels[0]))
-    assert shown == ["0", "0.25", "0.5", "0.75", "1", "y"]
+    shown = re.findall(r'y="18">([^<]+)</text>', draw(figure, figure.panels[0]))
+    assert shown == ["0", "0.25", "0.5", "0.75", "1"]
+
+
+def test_a_long_number_at_the_edge_stays_inside():
+    figure = figures.value_violins("y", Values.of([0, 999_000]), {"SW": Values.of([0, 1_000_000])})
+    assert re.search(r'x="418" text-anchor="end" y="18">1,000,000<', draw(figure, figure.panels[0]))
+
+
+def test_a_density_goes_down_to_nothing():
+    line = curve("a", Values.of(np.random.default_rng(3).normal(5, 1, 2_000)), "")
+    assert np.trapezoid(line.y, line.x) == pytest.approx(1)
+    assert max(line.y[0], line.y[-1]) < 0.01 * line.y.max()
+    # The density of N(5, 1) at 5 is 0.399; 2,000 draws smoothed: a per cent or two.
+    assert np.interp(5, line.x, line.y) == pytest.approx(0.399, rel=0.08)
 
 
 @pytest.mark.parametrize(("value", "text"), [(0, "0"), (1e-9, "1e-09"), (-12.3456, "-12.35"), (987654.3, "987,654")])

@@ -18,6 +18,7 @@ import pytest
 import alphasynth as syn
 from alphasynth import page, public_page
 from alphasynth.errors import InputError
+from alphasynth.guarantee import round_up
 from alphasynth.report import comparison_page, read_release, render_run
 from command_line import read, run, synthesize, visits
 
@@ -41,7 +42,7 @@ def test_a_run_has_both_pages(table, capsys):
     assert "synthetic table, guarantee.json, report.html" in capsys.readouterr().out
     inside, public = text_of("run/confidential/report.html"), text_of("run/release/report.html")
     summary = read("run/confidential/summary.json")
-    assert inside.startswith(" Run report: visits, LW_final CONFIDENTIAL.")
+    assert inside.startswith(" CONFIDENTIAL Run report: visits, LW_final CONFIDENTIAL.")
     for title in ("What is claimed", "Weights and Lipschitz bounds", "Utility", "Empirical risk"):
         assert title in inside
     assert summary["guarantee"] in inside
@@ -112,7 +113,7 @@ def test_vector_weights_are_flagged(table, mechanism, flagged):
     assert synthesize(table, "--mechanism", mechanism, "--m", "2", *options) == 0
     for folder in ("confidential", "release"):
         said = text_of(f"run/{folder}/report.html")
-        assert ("Vector weights draw in the tails" in said) == flagged
+        assert ("No interval here covers as often as it says" in said) == flagged
         assert ("sd ‡" in said) == flagged
         assert "mean ‡" not in said
 
@@ -120,10 +121,11 @@ def test_vector_weights_are_flagged(table, mechanism, flagged):
 def test_one_draw_gives_no_interval(table):
     assert synthesize(table) == 0
     public, inside = (text_of(f"run/{folder}/report.html") for folder in ("release", "confidential"))
-    assert "There is one draw, so B is not known" in public
+    assert "from one draw of parameters: they give estimates, and no honest interval" in public
+    assert "T = W" not in public
     assert "One draw leaves B unknown" in inside
     assert synthesize(table, "--m", "2", out="two") == 0
-    assert "There is one draw" not in text_of("two/release/report.html")
+    assert "no honest interval" not in text_of("two/release/report.html")
 
 
 def test_intervals_are_those_of_the_library(table):
@@ -289,7 +291,7 @@ def test_what_the_public_page_says_of_public_columns(table):
     assert synthesize(table, *options) == 0
     said = text_of("run/release/report.html")
     assert "keep the relation of visits ~ age as far as the model has it" in said
-    assert "unrelated to sex" in said
+    assert "unrelated to what is not in the model: sex" in said
     assert "drawn anew" not in said
     assert synthesize(table, *options, "--rows", "50", out="fewer") == 0
     assert "their rows were drawn anew, with replacement" in text_of("fewer/release/report.html")
@@ -335,12 +337,12 @@ def test_synthesizers_side_by_side(mixture):
     fitted = [syn.Synthesizer("y ~ 1", mechanism=name, **settings).fit(mixture) for name in ("LW", "SW", "LW_final")]
     html = comparison_page(mixture, fitted)
     said = words(html)
-    assert said.startswith(" Synthesizers of y compared CONFIDENTIAL")
+    assert said.startswith(" CONFIDENTIAL Synthesizers of y compared CONFIDENTIAL")
     assert re.findall(r'<input type="checkbox" value="([^"]+)"', html) == ["LW", "SW", "LW_final", "confidential"]
     assert "LW and LW_final: before and after" in said
     for synthesizer in fitted:
-        assert str(synthesizer.guarantee_) in said
-    with pytest.raises(InputError, match="found the same one twice"):
+        assert round_up(synthesizer.guarantee_.epsilon_total) in said
+    with pytest.raises(InputError, match="found 'LW' twice"):
         comparison_page(mixture, [fitted[0], fitted[0]])
     with pytest.raises(InputError, match="at least one"):
         comparison_page(mixture, [])
@@ -362,7 +364,7 @@ def test_bounds_on_the_page_are_never_rounded_down(table):
         tips += re.findall(rf'data-tip="{entry["label"]}: median [^"]* to ([^"]+)"', html)[:1]
         assert tips
         assert all(float(text) >= entry["delta"] for text in tips)
-    numbers = re.search(r'download="lipschitz.csv" href="data:text/csv;base64,([^"]+)"', html)
+    numbers = re.search(r'download="lipschitz.csv"[^>]* href="data:text/csv;base64,([^"]+)"', html)
     assert repr(rounds[-1]["delta"]) in base64.b64decode(numbers[1]).decode()
     points = re.findall(r'data-tip="weight [\d.]+, bound ([\d.]+), \d+ records?"', html)
     assert max(float(point) for point in points) >= max(entry["delta"] for entry in rounds[1:])

@@ -194,6 +194,24 @@ def test_nearest_distances_equal_a_double_loop():
     assert found.size == 40
 
 
+def test_copies_of_many_columns_are_copies():
+    """Above 15 columns scikit-learn would take a way that loses small distances."""
+    rng = np.random.default_rng(8)
+    own, holdout = (
+        records(pd.DataFrame(1e8 + rng.normal(size=(200, 18)), columns=list("abcdefghijklmnopqr"))) for _ in "12"
+    )
+    found = nearest_distances(rng, own, [own], holdout)
+    assert (found.copies, found.copies_holdout, found.nearer, found.median) == (1, 0, 1, 0)
+    assert found.median_holdout > 1
+
+
+def test_records_that_are_unique_in_what_is_known():
+    held = of([1, 2, 3], age=[30, 40, 40])
+    found = identification_risk(held, [held], column="y", radius=0.1, known=["age"])
+    assert found.unique == 1
+    assert identification_risk(held, [held], column="y", radius=0.1).unique == 0
+
+
 def test_copies_are_nearer_to_their_records_and_new_rows_are_not():
     """500 rows: the share's standard error is at most 0.022; four of them."""
     rng = np.random.default_rng(6)

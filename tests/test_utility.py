@@ -172,6 +172,35 @@ class TestPropensity:
         one, other = (records(pd.DataFrame({"x": generator.normal(size=30_000)})) for _ in range(2))
         assert [p.rows for p in propensities(generator, one, [other])] == [2 * propensity.MOST_ROWS] * 2
 
+    def test_a_bootstrap_of_thinned_rows_scores_one_too(self, monkeypatch):
+        """The confidential rows are then a sample themselves; 200 scores of a chi-square over 2: s.e. 0.07."""
+        monkeypatch.setattr(propensity, "MOST_ROWS", 300)
+        generator = rng(21)
+        x = generator.normal(size=1_000)
+        held, scores = records(pd.DataFrame({"x": x})), []
+        for _ in range(200):
+            merged = propensity._Merged.of(generator, held, records(pd.DataFrame({"x": generator.choice(x, 1_000)})))
+            pmse, null, _ = propensity._logistic(merged)
+            scores.append(pmse / null)
+        assert np.mean(scores) == pytest.approx(1, abs=0.25)
+
+    def test_products_that_do_not_fit_are_told(self):
+        generator = rng(22)
+        a = generator.integers(0, 20, 1_000)
+        table = pd.DataFrame({"a": a.astype(str), "b": a.astype(str)})
+        logistic, tree = propensities(
+            generator, records(table), [records(table.assign(b=generator.permutation(table["b"])))]
+        )
+        assert logistic.model == "logistic, main effects"
+        assert tree.standardised > 5
+        more = table.assign(x=a)
+        assert "some two-way products" in propensities(generator, records(more), [records(more)])[0].model
+
+    def test_text_with_a_value_of_its_own_in_every_row(self):
+        frame = pd.DataFrame({"id": [f"person {i}" for i in range(3_000)], "y": rng(5).poisson(9, 3_000)})
+        found = propensities(rng(), records(frame), [records(frame.assign(id=frame["id"] + "x"))])
+        assert all(p.pmse >= 0 for p in found)
+
     def test_columns_called_like_ours(self):
         frame = pd.DataFrame({"side": [1, 2, 3] * 9, "count": [3, 4, 5] * 9, "": [1, 1, 2] * 9})
         assert propensities(rng(), records(frame), [records(frame)])[0].pmse == pytest.approx(0, abs=1e-9)
@@ -262,6 +291,51 @@ class TestRegressions:
         expected = model.fit(scale=1.0 if kind == "logistic" else "X2")
         assert found.coefficients[0] == pytest.approx(expected.params, rel=1e-6)
         assert found.variances[0] == pytest.approx(expected.bse**2, rel=1e-6)
+
+    def test_a_reference_category_that_a_table_lacks(self):
+        """The level that others are measured against is one that every table has."""
+        generator = rng(1)
+        g = np.array(["b", "c"] * 100)
+        table = pd.DataFrame({"y": np.where(g == "b", 1.0, 3.0) + generator.normal(0, 0.1, 200).round(2), "g": g})
+        other = pd.concat([table, pd.DataFrame({"y": [9.5, 9.6], "g": ["a", "a"]})])
+        found = regress("y ~ g", records(table), [records(other)])
+        assert found.terms == ("Intercept", "g[T.c]", "g[T.a]")
+        assert found.coefficients[:, 0] == pytest.approx([1, 1], abs=0.05)
+        assert found.coefficients[:, 1] == pytest.approx([2, 2], abs=0.05)
+        assert np.isnan(found.coefficients[0, 2])
+
+    def test_terms_that_a_table_does_not_determine(self):
+        generator = rng(2)
+        table = pd.DataFrame({"y": generator.normal(size=50), "x": generator.normal(size=50)})
+        table["twice"] = 2 * table["x"]
+        found = regress("y ~ x + twice", records(table), [records(table.assign(x=5.0))])
+        assert np.isnan(found.coefficients[0]).tolist() == [False, False, True]
+        assert np.isnan(found.coefficients[1]).tolist() == [False, True, False]
+
+    def test_terms_of_very_different_size(self):
+        generator = rng(3)
+        big, tiny = generator.normal(size=300), generator.normal(size=300)
+        table = pd.DataFrame({"y": 2 * tiny - big + generator.normal(size=300), "big": 1e9 * big, "tiny": 1e-6 * tiny})
+        found = regress("y ~ big + tiny", records(table), [])
+        scaled = regress("y ~ big + tiny", records(table.assign(big=big, tiny=tiny)), [])
+        assert found.coefficients[0] * [1, 1e9, 1e-6] == pytest.approx(scaled.coefficients[0])
+        assert found.variances[0] * [1, 1e18, 1e-12] == pytest.approx(scaled.variances[0])
+
+    def test_what_terms_learn_they_learn_from_the_confidential_records(self):
+        generator = rng(4)
+        x = generator.poisson(3, 400)
+        table = pd.DataFrame({"y": x + generator.normal(size=400), "x": x})
+        other = table.assign(x=table["x"] + 100)
+        found = regress("y ~ scale(x)", records(table), [records(other)])
+        plain = regress("y ~ x", records(table), [records(other)])
+        assert found.coefficients[:, 1] == pytest.approx(plain.coefficients[:, 1] * x.std(ddof=1), rel=1e-6)
+
+    @pytest.mark.parametrize("kind", ["logistic", "count"])
+    def test_a_response_that_the_model_cannot_have(self, kind):
+        table = pd.DataFrame({"y": [0, 1] * 10 if kind == "logistic" else [0, 5] * 10, "x": range(20)})
+        found = regress("y ~ x", records(table), [records(table.assign(y=table["y"] * 2 - 1))])
+        assert np.isfinite(found.coefficients[0]).all()
+        assert np.isnan(found.coefficients[1]).all()
 
     def test_a_category_that_a_table_lacks(self):
         table = pd.DataFrame({"y": [1.5, 2.5, 3.5, 4.0] * 3, "g": ["a", "b", "c", "a"] * 3})
@@ -363,6 +437,43 @@ class TestEvaluate:
         table = pd.DataFrame({"a b": rng(1).poisson(9, 60) + 0.5, "C(x)": rng(2).poisson(9, 60), "`": 1.5})
         found = evaluate(table, [table])
         assert {c.term for c in found.coefficients} >= {"Intercept"}
+
+    def test_tables_of_different_sizes_and_of_one_row(self):
+        """T's part of W is the mean of W_i rows_i, over n."""
+        table = pd.DataFrame({"y": rng(1).poisson(50, 400)})
+        sizes = [20, 40, 400]
+        tables = [table.sample(size, replace=True, random_state=i) for i, size in enumerate(sizes)]
+        found = evaluate(table, tables).comparison("y", "mean").synthetic.combined
+        means = [t["y"].mean() for t in tables]
+        expected = np.mean([t["y"].var() for t in tables]) / 400 + np.var(means, ddof=1) / 3
+        assert found.variance == pytest.approx(expected, rel=0.1)  # bootstrap variances: s.e. 4.5 % each
+        single = [syn.Records("y", {"y": np.array([7.0])}, np.array([1]), None)] * 2
+        assert evaluate(table, single).comparison("y", "mean").synthetic.combined.interval is None
+
+    def test_intervals_of_counts_do_not_go_below_zero(self):
+        table = pd.DataFrame({"y": [0] * 97 + [1, 40, 90]})
+        tables = [table.sample(100, replace=True, random_state=i) for i in range(3)]
+        assert evaluate(table, tables).comparison("y", "mean").synthetic.combined.interval.low >= 0
+
+    def test_public_columns_are_compared_only_with_others(self):
+        table = pd.DataFrame({"y": rng(1).poisson(9, 90), "age": rng(2).poisson(40, 90), "x": rng(3).poisson(4, 90)})
+        found = evaluate(table, [table], public=["age", "x"])
+        assert {c.synthetic.column for c in found.comparisons} == {"y"}
+        assert list(found.distances) == ["y"]
+        assert {(a.pair.one, a.pair.other) for a in found.associations} == {("y", "age"), ("y", "x")}
+
+    def test_a_table_where_a_column_does_not_vary(self):
+        table = pd.DataFrame({"y": rng(1).poisson(9, 90), "x": rng(2).poisson(9, 90)})
+        found = evaluate(table, [table, table.assign(x=1)]).associations[0]
+        assert found.synthetic == pytest.approx(found.confidential)
+
+    def test_names_that_no_formula_can_hold(self):
+        table = pd.DataFrame(
+            {"": rng(1).poisson(9, 60), "1": rng(2).poisson(9, 60), "Intercept": 1.5, "z": rng(3).random(60)}
+        )
+        assert evaluate(table, [table]).coefficients == ()
+        with pytest.raises(InputError, match="names of text"):
+            evaluate(table.rename(columns={"z": 3})[[3]], [table.rename(columns={"z": 3})[[3]]])
 
     def test_nothing_numeric(self):
         table = pd.DataFrame({"g": ["a", "b"] * 20, "h": ["c", "d", "d", "c"] * 10})

@@ -20,6 +20,18 @@ MOST_ALIGNED = 3  # tables whose match rates are averaged; they differ little
 BANNER = "CONFIDENTIAL. This page was computed from single records: do not publish it, or any number or figure on it."
 
 
+WORDS = (
+    ("the paper", "Savitsky, Hu and Williams on vector-weighted pseudo posterior mechanisms with re-weighting"),
+    ("weight, alpha", "what a record's log-likelihood is multiplied by in the fit, from 0 to 1"),
+    ("Lipschitz bound", "the largest weight times |log-likelihood| of a record over the posterior draws"),
+    ("Delta, epsilon", "Delta is the largest bound of all records; epsilon per draw is twice Delta"),
+    ("draw, m", "m draws of the model's parameters are released; each gives one or more synthetic tables"),
+    ("k, scale", "numbers that rules take: re-weighting's factor, and what LW and CW multiply 1 - risk by"),
+    ("q15, q90", "the 15th and 90th percentile"),
+    ("effective draws, R-hat, k-hat", "diagnostics of the sampler; a run with draws outside their limits is refused"),
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """A synthesizer as the page shows it (confidential): its weights, its tables, and what was measured.
@@ -94,16 +106,18 @@ def build(
     guarantee: Sequence[page.Block] = (),
     banners: Sequence[str] = (),
     footer: str = "",
+    claim: str = "What is claimed",
 ) -> page.Page:
     """The page of one run, its rounds being the outcomes, or of several synthesizers of one table."""
     weightings = [o.weighting for o in outcomes if o.weighting is not None]
     shown = [o for o in outcomes if o.utility is not None]
-    sections = [page.Section("guarantee", "What is claimed", tuple(guarantee))] if guarantee else []
+    sections = [page.Section("guarantee", claim, tuple(guarantee))] if guarantee else []
     if weightings:
         sections.append(page.Section("weights", "Weights and Lipschitz bounds", _weights(weightings)))
     sections.append(page.Section("utility", "Utility", _utility(held, shown, weightings)))
     if any(o.risks for o in shown):
         sections.append(page.Section("risk", "Empirical risk", _risk(shown)))
+    sections.append(page.Section("words", "Words", (page.facts(*WORDS),)))
     return page.Page(title, tuple(sections), (BANNER, *banners), footer, exact=True)
 
 
@@ -171,7 +185,11 @@ def _risk(shown: Sequence[Outcome]) -> tuple[page.Block, ...]:
 
 
 def _lines(found: Lines) -> list[page.Block]:
+    """A table with its note, without leading columns that say the same in every line."""
     if not found.lines:
         return []
-    blocks = [page.table(found.caption, found.heads, found.lines, series=True)]
+    heads, lines, series = found.heads, list(found.lines), True
+    while len(heads) > 2 and heads[0] in ("synthesizer", "column") and len({line[0] for line in lines}) == 1:
+        heads, lines, series = heads[1:], [line[1:] for line in lines], False
+    blocks = [page.table(found.caption, heads, lines, series=series and heads[0] == "synthesizer")]
     return [*blocks, page.note(found.note)] if found.note else blocks

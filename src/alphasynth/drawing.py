@@ -42,7 +42,7 @@ class _Scale:
 def draw(figure: Figure, panel: Panel) -> str:
     """SVG of one panel."""
     (x_low, x_high), (y_low, y_high) = panel.limits()
-    room = (x_high - x_low) * 0.03
+    room = (x_high - x_low) * 0.05
     left = LABELS if panel.rows else AXIS
     x = _Scale(x_low - room, x_high + room, left, WIDTH - RIGHT)
     height = ROW * len(panel.rows) if panel.rows else PLANE
@@ -53,7 +53,7 @@ def draw(figure: Figure, panel: Panel) -> str:
     body += [_reference(mark, x, y, height, figure) for mark in bands]
     body += [_violin(mark, x, i, figure) for i, mark in enumerate(panel.rows)]
     body += [_on_plane(mark, x, y, figure) for mark in panel.marks]
-    label = escape(f"{figure.title}. {panel.title} {panel.alt}".replace("  ", " "), quote=True)
+    label = escape(f"{figure.title}. {panel.alt}", quote=True)
     scale = f'data-from="{x.low:.6g}" data-to="{x.high:.6g}" data-left="{x.start}" data-right="{x.end}"'
     return (
         f'<svg class="{kind}" role="img" aria-label="{label}" viewBox="0 0 {WIDTH} {TOP + height + BOTTOM}" '
@@ -73,7 +73,7 @@ def _on_plane(mark: Mark, x: _Scale, y: _Scale, figure: Figure) -> str:
 def _axis(x: _Scale, height: float, panel: Panel) -> str:
     ticks = "".join(
         f'<line class="tick" x1="{x(t):.1f}" x2="{x(t):.1f}" y1="0" y2="5"/>'
-        f'<text x="{x(t):.1f}" y="18" text-anchor="middle">{short(t)}</text>'
+        f'<text {_anchor(x(t), short(t))} y="18">{short(t)}</text>'
         for t in _apart(x.ticks, x)
     )
     middle, name = (x.start + x.end) / 2, escape(_cut(panel.x_label, 44))
@@ -84,6 +84,13 @@ def _axis(x: _Scale, height: float, panel: Panel) -> str:
         f'{grid}<g class="axis" transform="translate(0 {height})"><line x1="{x.start}" x2="{x.end}" y1="0" y2="0"/>'
         f'{ticks}<text class="name" x="{middle:.1f}" y="36" text-anchor="middle">{name}</text></g>'
     )
+
+
+def _anchor(place: float, text: str) -> str:
+    """Where a tick's number goes: under it, or within the edge."""
+    if place + len(text) * LETTER / 2 > WIDTH - 2:
+        return f'x="{WIDTH - 2}" text-anchor="end"'
+    return f'x="{place:.1f}" text-anchor="middle"'
 
 
 def _apart(ticks: list[float], x: _Scale) -> list[float]:

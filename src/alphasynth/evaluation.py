@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from alphasynth import confidential_page, measures, page
 from alphasynth.confidential_page import RADII, Outcome, measured
 from alphasynth.errors import InputError
-from alphasynth.measures import Lines
+from alphasynth.measures import Lines, is_vector
 from alphasynth.palette import SYNTHETIC
 from alphasynth.records import Records
 from alphasynth.risk import Aligned, MatchRates, Nearest, match_rates, mean_rates, nearest_distances
 from alphasynth.tables import is_database, open_table
 from alphasynth.utility import SEED, shared_columns
 from alphasynth.values import QUANTILES, conform, is_numeric, plain, read_records
+
+COMPARED = "What was compared"
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Evaluation:
 
     held: Records = field(repr=False)
     outcome: Outcome
+    names: tuple[str, ...] = ()
     nearest: Nearest | None = None
 
     @property
@@ -56,7 +61,7 @@ class Evaluation:
         assert utility is not None
         of = {label: utility}
         found = {
-            "statistics": measures.statistic_lines(of),
+            "statistics": measures.statistic_lines(of, {label: is_vector(self.outcome.rules)}),
             "distances": measures.distance_lines(of),
             "propensity": measures.propensity_lines(of),
             "associations": measures.association_lines(of),
@@ -70,11 +75,16 @@ class Evaluation:
 
     def html(self) -> str:
         """A confidential page of it."""
-        blocks = [page.text(f"{self.held.n:,} confidential records and {len(self.outcome.tables)} synthetic table(s).")]
+        rows = ", ".join(
+            f"{name} ({table.n:,} rows)" for name, table in zip(self.names, self.outcome.tables, strict=True)
+        )
+        blocks = [page.text(f"{self.held.n:,} confidential records with {rows}.")]
         if self.nearest is not None:
             lines = measures.nearest_lines(self.outcome.label, self.nearest)
             blocks += [page.table(lines.caption, lines.heads, lines.lines), page.note(lines.note)]
-        built = confidential_page.build(f"Evaluation: {self.held.response}", self.held, [self.outcome], blocks)
+        built = confidential_page.build(
+            f"Evaluation: {self.held.response}", self.held, [self.outcome], blocks, claim=COMPARED
+        )
         return page.render(built)
 
 
@@ -88,20 +98,26 @@ def run(request: Request) -> Evaluation:
     synthetic = [open_table(address, in_order=in_order) for address in request.synthetic]
     names = shared_columns([confidential, *synthetic], request.columns)
     names = list(dict.fromkeys((*names, *request.known)))
+    origins = [_origin(address) for address in request.synthetic]
+    rules = sorted({rule for origin in origins if origin is not None for rule in origin.rules})
     held = read_records(confidential, names)
     target = request.target or next((name for name in names if is_numeric(held.columns[name])), names[0])
     if target not in held.columns:
         raise InputError(f"--target must be one of the columns compared, found {target!r}")
+    if target in request.known:
+        raise InputError(f"--known must not hold the column that risk is measured on, found {target!r}")
+    if request.aligned and not is_numeric(held.columns[target]):
+        raise InputError(f"--aligned needs a numeric column to match on, found {target!r}")
     held = _of(held, target)
     tables = [conform(held, read_records(table, names)) for table in synthetic]
     radii = [(radius, request.relative) for radius in request.radii or ()] or list(RADII)
     outcome = measured(
         None,
         SYNTHETIC,
-        (),
+        rules,
         held,
         tables,
-        _draws(request),
+        _draws(request, origins),
         request.regressions,
         request.quantiles or QUANTILES,
         radii,
@@ -113,29 +129,45 @@ def run(request: Request) -> Evaluation:
         rng = np.random.default_rng(SEED)
         holdout = conform(held, read_records(open_table(request.holdout), names))
         nearest = nearest_distances(rng, held, tables, holdout)
-    return Evaluation(held, outcome, nearest)
+    shown = tuple(
+        "a table of a database" if is_database(address) else Path(address).name for address in request.synthetic
+    )
+    return Evaluation(held, outcome, shown, nearest)
 
 
 def _of(records: Records, target: str) -> Records:
     return Records(target, records.columns, records.counts, records.index)
 
 
-def _draws(request: Request) -> list[int] | None:
-    """The draw of each table: as told, or as a guarantee.json beside the tables says."""
+def _draws(request: Request, origins: Sequence[_Origin | None]) -> list[int] | None:
+    """The draw of each table: as told, or as the guarantee.json beside each table says; no two releases share one."""
     if request.draws is not None:
-        if any(draw != int(draw) for draw in request.draws):
+        if not all(math.isfinite(draw) and draw == int(draw) for draw in request.draws):
             raise InputError("--draws must be whole numbers, found others")
         return [int(draw) for draw in request.draws]
-    found = [_draw(Path(address)) for address in request.synthetic if not is_database(address)]
-    known = [draw for draw in found if draw is not None]
-    return known if len(known) == len(request.synthetic) else None
+    keys = [(origin.folder, origin.draw) for origin in origins if origin is not None]
+    if len(keys) < len(origins):
+        return None
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), start=1)}
+    return [numbers[key] for key in keys]
 
 
-def _draw(path: Path) -> int | None:
-    """The draw that a file of a release came from, by the guarantee.json next to it."""
+class _Origin(NamedTuple):
+    """What a guarantee.json says of a table that lies beside it."""
+
+    folder: Path
+    draw: int
+    rules: tuple[str, ...]
+
+
+def _origin(address: str) -> _Origin | None:
+    if is_database(address):
+        return None
+    path = Path(address).absolute()
     try:
         statement = json.loads((path.parent / "guarantee.json").read_text(encoding="utf-8"))
-        return next((int(entry["draw"]) for entry in statement["tables"] if entry["file"] == path.name), None)
+        draws = {str(entry["file"]): int(entry["draw"]) for entry in statement["tables"]}
+        return _Origin(path.parent, draws[path.name], tuple(map(str, statement["rules"])))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -218,8 +218,8 @@ def estimate_violins(found: Sequence[Estimates], whole: str, names: Sequence[str
     return Figure(
         "statistics",
         "Statistics of the synthetic tables",
-        "Violins of 1,000 bootstrap resamples of each table. The band, where there is one, is the combined 95 % "
-        "interval.",
+        "Violins of 1,000 bootstrap resamples of each table; the dot is the median, the bar the middle half. The "
+        "band, where there is one, is the 95 % interval from T.",
         tuple(panels),
         colours([whole, *names], mechanism),
     )

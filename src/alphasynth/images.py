@@ -26,8 +26,8 @@ LOOK: dict[Any, Any] = {
 COLUMNS = ("panel", "series", "mark", "x", "x_to", "y", "y_to", "records")
 
 
-def save(figure: Figure, folder: Path) -> list[Path]:
-    """Write `name.png`, `name.svg` and `name.csv` into a folder; return their paths."""
+def save(figure: Figure, folder: Path, mark: str = "") -> list[Path]:
+    """Write `name.png`, `name.svg` and `name.csv` into a folder; return their paths. Pictures bear the `mark`."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Sheet
@@ -41,6 +41,7 @@ def save(figure: Figure, folder: Path) -> list[Path]:
         sheet = Sheet(figsize=(WIDE * across, tallest * down + 0.5), layout="constrained")
         FigureCanvasAgg(sheet)
         sheet.suptitle(figure.title)
+        sheet.supxlabel(mark, x=0.995, ha="right", fontsize=7, color="#8c1d18")
         spaces = sheet.subplots(down, across, squeeze=False).ravel()
         for space in spaces[len(figure.panels) :]:
             space.set_visible(False)

@@ -204,9 +204,8 @@ def violin(series: str, values: Values, interval: tuple[float, float] | None = N
     if high - low <= 1e-9 * max(abs(low), abs(high)):
         return Violin(series, np.array([low]), np.array([1.0]), quartiles, values.n, interval, bounds)
     heights, _ = np.histogram(values.values, FINE, (low, high), weights=values.counts)
-    spread = min(values.sd, (quartiles[2] - quartiles[0]) / 1.34 or values.sd)
-    width = 0.9 * spread * values.n**-0.2
-    smooth = gaussian_filter1d(heights.astype(float), max(width / (high - low) * FINE, 2.0), mode="reflect")
+    width = _bandwidth(values) / (high - low) * FINE
+    smooth = gaussian_filter1d(heights.astype(float), max(width, 2.0), mode="reflect")
     centres = low + (np.arange(FINE) + 0.5) * (high - low) / FINE
     grid = np.linspace(low, high, GRID)
     density = np.interp(grid, centres, smooth)
@@ -214,12 +213,24 @@ def violin(series: str, values: Values, interval: tuple[float, float] | None = N
 
 
 def curve(series: str, values: Values, tip: str) -> Line:
-    """A density as a curve, of area 1."""
-    shape = violin(series, values)
-    if len(shape.grid) == 1:
-        return Line(series, shape.grid, shape.density, tip)
-    area = np.trapezoid(shape.density, shape.grid)
-    return Line(series, shape.grid, shape.density / area, tip)
+    """A density as a curve of area 1, which goes down to 0 at both ends."""
+    from scipy.ndimage import gaussian_filter1d
+
+    width = _bandwidth(values)
+    low, high = values.values[0] - 4 * width, values.values[-1] + 4 * width
+    if not high - low > 1e-9 * max(abs(low), abs(high)):
+        return Line(series, values.values[:1], np.ones(1), tip)
+    heights, edges = np.histogram(values.values, FINE, (low, high), weights=values.counts)
+    smooth = gaussian_filter1d(heights.astype(float), max(width / (high - low) * FINE, 2.0), mode="constant")
+    grid = np.linspace(low, high, GRID)
+    density = np.interp(grid, (edges[:-1] + edges[1:]) / 2, smooth)
+    return Line(series, grid, density / np.trapezoid(density, grid), tip)
+
+
+def _bandwidth(values: Values) -> float:
+    """Silverman's rule."""
+    spread = min(values.sd, (values.quantile(0.75) - values.quantile(0.25)) / 1.34 or values.sd)
+    return float(0.9 * spread * values.n**-0.2)
 
 
 def bars(series: str, values: Values, edges: np.ndarray) -> Bars:

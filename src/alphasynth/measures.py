@@ -94,11 +94,11 @@ def propensity_lines(utilities: Mapping[str, Utility]) -> Lines:
     ]
     note = (
         "pMSE is the mean squared distance of modelled propensities (how likely a row is synthetic) from the share "
-        "of synthetic rows. The null is what a table from the confidential distribution itself would score by "
-        "chance, by formula for the logistic model and by shuffling for the tree; S_pMSE is their ratio. About 1 is "
-        "as good as a bootstrap of the confidential table, and rows from a posterior draw of the right model score "
-        "about 1 + (rows/n)/alpha under a scalar weight alpha, 2 without weights. Far above, the model tells the "
-        "tables apart."
+        "of synthetic rows. The null is what rows from the confidential distribution itself would score by chance, "
+        "by formula for the logistic model and by shuffling for the tree; S_pMSE is their ratio, and a bootstrap of "
+        "the confidential table has about 1. In the logistic model, rows from a posterior draw of the right model "
+        "have about 1 + (rows/n)/alpha under a scalar weight alpha, 2 without weights. Far above, the model tells "
+        "the tables apart."
     )
     return Lines("Propensity scores", ("synthesizer", "model", "pMSE", "null", "S_pMSE", "rows merged"), lines, note)
 
@@ -131,9 +131,11 @@ def coefficient_lines(utilities: Mapping[str, Utility]) -> Lines:
     ]
     kinds = {f"{c.regression}, {c.kind}" for u in utilities.values() for c in u.coefficients}
     heads = ("synthesizer", "term", "confidential", "standard error", "synthetic", "95 % interval (combined)", "apart")
+    tables = max((u.tables for u in utilities.values()), default=1)
     note = (
-        "Apart: distance in standard errors of the confidential coefficient; that of a bootstrap of the confidential "
-        "table would be about 0.8 on average."
+        "Apart: distance in standard errors of the confidential coefficient; that of as many bootstraps of the "
+        f"confidential table would be about {0.8 / tables**0.5:.2g} on average. Nothing is shown for a term that a "
+        "table does not determine."
     )
     return Lines(f"Regression: {'; '.join(sorted(kinds))}", heads, lines, note)
 
@@ -141,17 +143,19 @@ def coefficient_lines(utilities: Mapping[str, Utility]) -> Lines:
 def risk_lines(risks: Mapping[str, Sequence[IdentificationRisk]]) -> Lines:
     """Identification risk within radii."""
     lines = [
-        (label, reach(risk.radius, risk.relative), risk.mean_before, risk.mean, risk.alone)
+        (label, reach(risk.radius, risk.relative), risk.mean_before, risk.mean, risk.alone, risk.unique)
         for label, found in risks.items()
         for risk in found
     ]
     note = (
         "For each record, the share of a table's rows whose value is outside a ball around the record's own (CW's "
-        "risk), and 0 in tables with no row inside it, averaged over records and tables: near 1 for a value that "
-        "stands out. A verbatim copy would score what the confidential table does. Not near: records that no "
-        "synthetic row comes near. Empirical: it describes these tables and promises nothing."
+        "risk), and 0 in tables with no row inside it, averaged over records and tables: higher is riskier, near 1 "
+        "for a value that stands out. A verbatim copy would score what the confidential table does. Far: records "
+        "that no synthetic row comes near. Unique: records that share what the intruder knows with no other; they "
+        "are identified without any table, and score 0 here. Empirical: it describes these tables and promises "
+        "nothing."
     )
-    heads = ("synthesizer", "radius", "risk, confidential", "risk, synthetic", "records not near any row")
+    heads = ("synthesizer", "radius", "risk, confidential", "risk, synthetic", "records far", "records unique")
     return Lines("Identification risk within a radius (empirical)", heads, lines, note)
 
 
@@ -168,10 +172,11 @@ def match_lines(rates: Mapping[str, Sequence[tuple[str, MatchRates]]]) -> Lines:
         for radius, r in found
     ]
     note = (
-        "An intruder knows each record's public columns, and its value to within the radius, and looks for it. "
-        "Expected: mean over records of one over the number of matching rows, where the record's own row is one of "
-        "them. True: records whose single match is their own row. False: single matches that are another's. Single: "
-        "records with one match. Empirical: it promises nothing."
+        "The first tables, whose rows are aligned with the records. An intruder knows each record's public columns, "
+        "and its value to within the radius, and looks for it. Expected: mean over records of one over the number of"
+        " matching rows, where the record's own row is one of them. True: records whose single match is their own "
+        "row. False: single matches that are another's. Single: records with one match. Empirical: it promises "
+        "nothing."
     )
     heads = ("synthesizer", "radius", "expected match rate", "true match rate", "false match rate", "single matches")
     return Lines("Match rates of aligned rows (empirical)", heads, lines, note)

@@ -30,7 +30,7 @@
     const lines = Array.from(body.rows).sort((a, b) => {
       const [x, y] = [key(a), key(b)];
       if (x === "" || y === "") return (x === "") - (y === "");
-      const order = isNaN(x) || isNaN(y) ? x.localeCompare(y) : Number(x) - Number(y);
+      const order = isNaN(x) || isNaN(y) ? x.localeCompare(y, "en", { numeric: true }) : Number(x) - Number(y);
       return down ? -order : order;
     });
     body.append(...lines);

@@ -37,12 +37,25 @@ def cell(value: object) -> Cell:
     if isinstance(value, Cell):
         return value
     if isinstance(value, Interval):
-        return Cell(f"{short(value.low)} to {short(value.high)}", value.low) if math.isfinite(value.low) else Cell("")
+        return Cell(" to ".join(_ends(value)), value.low) if math.isfinite(value.low) else Cell("")
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return Cell("")
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Cell(short(value), float(value))
     return Cell(str(value))
+
+
+def _ends(interval: Interval) -> tuple[str, str]:
+    """Both ends with as many decimals as their distance asks for.
+
+    >>> _ends(Interval(2014.852, 2015.041)), _ends(Interval(98.39, 102.05))
+    (('2,014.85', '2,015.04'), ('98.4', '102.1'))
+    """
+    width = interval.high - interval.low
+    decimals = 1 - math.floor(math.log10(width)) if width > 0 else 0
+    if not 0 <= decimals <= 6:
+        return short(interval.low), short(interval.high)
+    return f"{interval.low:,.{decimals}f}", f"{interval.high:,.{decimals}f}"
 
 
 def bound(value: float) -> Cell:

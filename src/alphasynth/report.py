@@ -135,7 +135,8 @@ def render_run(run: Path) -> Rendered:
     release = replace(release, tables=tuple(_Read.of(table, list(held.columns)) for table in release.tables))
     tables = [conform(held, read_records(table, list(held.columns))) for table in release.tables]
     guarantee = release.guarantee
-    _check_same_run(guarantee, summary, confidential / "run.toml")
+    settings = _settings(confidential / "run.toml")
+    _check_same_run(guarantee, summary, settings)
     formula = Formula.parse(guarantee.formula)
     regressions = [] if formula.intercept_only or left_out else [formula.text]
     radii = sorted({*_own_radius(summary), *confidential_page.RADII})
@@ -158,7 +159,7 @@ def render_run(run: Path) -> Rendered:
         f"Run report: {formula.response}, {guarantee.mechanism}",
         held,
         outcomes,
-        [*_claims(guarantee, summary), *([page.warning(LEFT_OUT)] if left_out else [])],
+        [*_claims(guarantee, summary, settings), *([page.warning(LEFT_OUT)] if left_out else [])],
         () if guarantee.releasable else ("NOT FOR RELEASE: the random seed was fixed.",),
         f"alphasynth {guarantee.version}, run {summary['run']}",
     )
@@ -166,10 +167,13 @@ def render_run(run: Path) -> Rendered:
     return Rendered(public, page.render(built), built.figures, guarantee.releasable)
 
 
-def _check_same_run(guarantee: PublicGuarantee, summary: Mapping[str, Any], config: Path) -> None:
+def _settings(path: Path) -> dict[str, Any]:
+    with _explained(path):
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _check_same_run(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     """Refuse a release that is not of this run: its formula, for one, is about to be computed."""
-    with _explained(config):
-        settings = tomllib.loads(config.read_text(encoding="utf-8"))
     inside = (settings.get("formula"), settings.get("mechanism"), settings.get("m"), summary.get("n"))
     if inside != (guarantee.formula, guarantee.mechanism, guarantee.m, guarantee.n):
         raise InputError("release and confidential folder must be of one run, found two")
@@ -221,48 +225,67 @@ def _within(summary: Mapping[str, Any]) -> list[str]:
     return [name for entry in summary["rounds"] for name in entry["settled"].get("within", ())]
 
 
-def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> list[page.Block]:
-    """The realised claim, the policy's number, and how each round went."""
-    policy = "none was set" if guarantee.policy_epsilon is None else as_written(guarantee.policy_epsilon)
-    realised = float(summary["epsilon_total"])
-    rounds = [_round(entry) for entry in summary["rounds"]]
-    heads = ["synthesizer", "rule", "settled at", "Delta", "epsilon per draw", "mean weight"]
-    heads += ["sampler", "acceptance", "effective draws", "R-hat", "k-hat", "seconds"]
+def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[page.Block]:
+    """What was run, the realised claim beside the policy's number, and how each round went."""
+    realised, unit = float(summary["epsilon_total"]), float(summary["epsilon_unit"])
+    blocks = [
+        page.facts(
+            ("realised epsilon", _verdict(realised, guarantee.policy_epsilon)),
+            ("for one unit of privacy", f"{round_up(unit)}: {guarantee.unit}"),
+            ("model", f"{guarantee.formula}, {guarantee.family}"),
+            ("mechanism", guarantee.mechanism),
+            ("columns declared public", ", ".join(guarantee.public_columns) or "none"),
+            ("data set in the ledger", settings.get("dataset", "not named")),
+            ("draws released", f"{guarantee.m:,}, {counted(guarantee.tables_per_draw, 'table')} each"),
+            ("records", f"{summary['n']:,}, {summary['distinct_rows']:,} of them distinct"),
+        ),
+        page.text("The claim and its limits:"),
+        page.items(*guarantee.promise.split("; ")),
+        page.table(
+            "Rounds; Delta and epsilon are rounded up",
+            ("synthesizer", "rule", "with", "Delta", "epsilon per draw", "mean weight", "seconds"),
+            [_round(entry) for entry in summary["rounds"]],
+            series=True,
+        ),
+    ]
+    if guarantee.policy_epsilon is None:
+        blocks.insert(0, page.warning("No policy budget was set: decide whether the realised epsilon can be afforded."))
     searches = [
         (s["dial"], page.bound(s["target"]), s["value"], page.bound(s["reached"]), len(s["trials"]))
         for s in summary["searches"]
     ]
-    blocks = [
-        page.text(str(summary["guarantee"])),
-        page.facts(
-            ("realised epsilon, all draws", f"{round_up(realised)} for one row; confidential"),
-            ("for one unit of privacy", f"{round_up(float(summary['epsilon_unit']))}: {guarantee.unit}"),
-            ("policy budget, for one row", policy),
-            ("draws released", f"{guarantee.m:,}, {counted(guarantee.tables_per_draw, 'table')} each"),
-            ("records", f"{summary['n']:,}, {summary['distinct_rows']:,} of them distinct"),
-        ),
-        page.table("Rounds; Delta and epsilon are rounded up", heads, rounds, series=True),
-    ]
     if searches:
-        heads = ["number searched", "bound to keep", "found", "bound reached", "fits"]
+        heads = ("number searched", "bound not to exceed", "found", "bound reached", "fits")
         blocks.append(page.table("Searches", heads, searches))
-    return blocks
+    names = ("synthesizer", "sampler", "acceptance", "effective draws", "R-hat", "k-hat")
+    lines = [_diagnostics(entry) for entry in summary["rounds"]]
+    return [*blocks, page.table("Samplers", names, lines, series=True), page.note(str(summary["guarantee"]))]
+
+
+def _verdict(realised: float, policy: float | None) -> str:
+    """The realised epsilon of all draws, for one row, beside the policy's."""
+    if policy is None:
+        return f"{round_up(realised)} in all, for one row; no policy budget was set"
+    return f"{round_up(realised)} of the policy's {as_written(policy)} in all, for one row"
 
 
 def _round(entry: Mapping[str, Any]) -> tuple[object, ...]:
-    settled = ", ".join(f"{n} {v:.4g}" if isinstance(v, float) else f"{n} {v}" for n, v in entry["settled"].items())
+    settled = {name: value for name, value in entry["settled"].items() if value not in ([], None)}
+    words = ", ".join(f"{n} {v:.4g}" if isinstance(v, float) else f"{n} {_spoken(v)}" for n, v in settled.items())
+    bounds = page.bound(entry["delta"]), page.bound(entry["epsilon"])
+    return (entry["label"], entry["rule"], words, *bounds, entry["mean_alpha"], entry["seconds"])
+
+
+def _spoken(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _diagnostics(entry: Mapping[str, Any]) -> tuple[object, ...]:
     found = entry["diagnostics"]
-    return (
-        entry["label"],
-        entry["rule"],
-        settled,
-        page.bound(entry["delta"]),
-        page.bound(entry["epsilon"]),
-        entry["mean_alpha"],
-        found.get("sampler"),
-        *(found.get(name) for name in ("acceptance", "ess_bulk", "rhat", "khat")),
-        entry["seconds"],
-    )
+    names = ("acceptance", "ess_bulk", "rhat", "khat")
+    return (entry["label"], found.get("sampler"), *(found.get(name) for name in names))
 
 
 def write_pages(run: Path, figures: bool = False, signals: Interruption = INERT) -> Rendered:
@@ -295,7 +318,7 @@ def write_pages(run: Path, figures: bool = False, signals: Interruption = INERT)
 def _write_figures(figures: Sequence[Figure], folder: Path) -> None:
     folder.mkdir(mode=0o700)
     for figure in figures:
-        for path in save(figure, folder):
+        for path in save(figure, folder, "confidential"):
             path.chmod(0o600)
 
 
@@ -334,7 +357,15 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
         )
     labels = [o.label for o in outcomes]
     if len(set(labels)) < len(labels):
-        raise InputError("synthesizers must have labels of their own to be told apart, found the same one twice")
-    claims = [page.items(*(str(s.guarantee_) for s in synthesizers))]
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise InputError(f"synthesizers must have labels of their own (Mechanism(label, ...)), found {twice!r} twice")
+    heads = ("synthesizer", "Delta", "epsilon per draw", "draws", "epsilon in all")
+    numbers = [(o.label, s.guarantee_) for o, s in zip(outcomes, synthesizers, strict=True)]
+    lines = [
+        (label, page.bound(g.delta), page.bound(g.epsilon_per_draw), g.m, page.bound(g.epsilon_total))
+        for label, g in numbers
+    ]
+    promises = dict.fromkeys(part for _, g in numbers for part in g.promise.split("; "))
+    claims = [page.table("Realised epsilon, rounded up", heads, lines, series=True), page.items(*promises)]
     built = confidential_page.build(title or f"Synthesizers of {formula.response} compared", held, outcomes, claims)
     return page.render(built)

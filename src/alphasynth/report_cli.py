@@ -65,6 +65,7 @@ def evaluate(
 ) -> None:
     """Compare synthetic tables with the confidential one: utility and empirical risk. The output is confidential."""
     from alphasynth.evaluation import Request, run
+    from alphasynth.measures import VECTOR_WEIGHTS, is_vector
 
     if page is not None:
         _check_page(page)
@@ -92,6 +93,8 @@ def evaluate(
         typer.echo(json.dumps({"confidential": True, **found}, indent=2, allow_nan=False))
         return
     typer.echo("Confidential: computed from single records.\n")
+    if is_vector(done.outcome.rules):
+        typer.echo(textwrap.fill(VECTOR_WEIGHTS, 110) + "\n")
     for lines in done.tables.values():
         _print(lines)
     if page is not None:

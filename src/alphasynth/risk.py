@@ -35,6 +35,7 @@ class IdentificationRisk:
     by_distinct: np.ndarray = field(repr=False)
     before: np.ndarray = field(repr=False)
     inside: np.ndarray = field(repr=False)
+    unique: int = 0  # records that share the known columns' values with no other
 
     @property
     def by_record(self) -> np.ndarray:
@@ -83,7 +84,9 @@ def identification_risk(
     outside = np.array([_outside(held, table, column, radius, relative, known) for table in others])
     risks, inside = np.where(outside < 1, outside, 0.0), outside < 1
     before = _outside(held, held, column, radius, relative, known)
-    return IdentificationRisk(held, radius, relative, risks.mean(axis=0), before, inside.mean(axis=0))
+    members = np.bincount(held.group(known), held.counts) if known else np.zeros(1)
+    unique = int((members == 1).sum())
+    return IdentificationRisk(held, radius, relative, risks.mean(axis=0), before, inside.mean(axis=0), unique)
 
 
 def check_radius(radius: float) -> None:
