@@ -127,6 +127,9 @@ def test_toggles_of_the_public_page(browser, runs):
 def test_tables_sort_by_every_column(browser, runs, page):
     opened = Opened(browser, runs / page / "report.html")
     for table in opened.tab.locator("table").all():
+        if table.locator("tbody tr").count() == 1:  # nothing to sort
+            assert table.locator("button").count() == 0
+            continue
         for place, head in enumerate(table.locator("th").all()):
 
             def column(table=table, place=place):

@@ -118,7 +118,7 @@ def association_lines(utilities: Mapping[str, Utility]) -> Lines:
         for label, u in utilities.items()
         for a in u.associations
     ]
-    heads = ("synthesizer", "column", "and", "measure", "confidential", "synthetic", "range over tables")
+    heads = ("synthesizer", "one column", "and", "measure", "confidential", "synthetic", "range over tables")
     return Lines("Associations of pairs of columns", heads, lines)
 
 
