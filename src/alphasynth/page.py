@@ -48,7 +48,7 @@ def cell(value: object) -> Cell:
 def _ends(interval: Interval) -> tuple[str, str]:
     """Both ends with as many decimals as their distance asks for.
 
-    >>> _ends(Interval(2014.852, 2015.041)), _ends(Interval(98.39, 102.05))
+    >>> _ends(Interval(2014.852, 2015.041)), _ends(Interval(98.39, 102.08))
     (('2,014.85', '2,015.04'), ('98.4', '102.1'))
     """
     width = interval.high - interval.low
