@@ -23,11 +23,22 @@ ORDER = [
     *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "automatic"),
     *("lipschitz", "fit", "weights", "calibrate", "mechanism"),
     *("rounds", "guarantee", "release", "synthesize", "synthesizer", "compilation"),
-    *("values", "intervals", "distances", "propensity", "associations", "utility", "risk"),
+    *("values", "intervals", "distances", "propensity", "associations", "utility", "risk", "nearest"),
     *("catalogue", "public_columns", "engine", "csv_files", "statistical_files", "files", "databases", "tables"),
     *("palette", "marks", "figures", "drawing", "images", "page", "measures", "confidential_page", "public_page"),
     *("inspection", "interruption", "budget", "ledger", "run_folder", "settings", "writing", "run_files"),
-    *("report", "evaluation", "job", "progress", "ledger_cli", "report_cli", "cli", "entry"),
+    *(
+        "run_results",
+        "report",
+        "comparison",
+        "evaluation",
+        "job",
+        "progress",
+        "ledger_cli",
+        "report_cli",
+        "cli",
+        "entry",
+    ),
 ]
 
 

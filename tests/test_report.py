@@ -17,9 +17,11 @@ import pytest
 
 import alphasynth as syn
 from alphasynth import page, public_page
+from alphasynth.comparison import comparison_page
 from alphasynth.errors import InputError
 from alphasynth.guarantee import round_up
-from alphasynth.report import comparison_page, read_release, render_run
+from alphasynth.report import render_run
+from alphasynth.run_results import read_release
 from command_line import read, run, synthesize, visits
 
 POISSON = ["--formula", "visits ~ 1", "--family", "poisson", "--mechanism", "SW", "--m", "1"]
@@ -197,7 +199,7 @@ def test_figures_as_files(table, capsys):
 
 
 def test_too_many_distinct_rows_leave_the_covariates_out(alone, monkeypatch):
-    monkeypatch.setattr("alphasynth.report.MOST_ROWS", 50)
+    monkeypatch.setattr("alphasynth.run_results.MOST_ROWS", 50)
     visits().to_csv("t.csv", index=False)
     assert synthesize("t.csv", "--formula", "visits ~ age", "--public", "age", "--m", "2") == 0
     said = text_of("run/confidential/report.html")

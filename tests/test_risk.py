@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
+from alphasynth.nearest import nearest_distances
 from alphasynth.records import Records
 from alphasynth.risk import (
     Aligned,
@@ -17,7 +18,6 @@ from alphasynth.risk import (
     identification_risk,
     match_rates,
     mean_rates,
-    nearest_distances,
 )
 from alphasynth.weights import CW
 

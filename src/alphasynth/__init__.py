@@ -38,7 +38,7 @@ _HOME = {
     "Utility": "utility",
     "evaluate": "utility",
     "identification_risk": "risk",
-    "comparison_page": "report",
+    "comparison_page": "comparison",
 }
 
 __all__ = ["__version__", *_HOME]

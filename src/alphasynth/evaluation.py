@@ -15,9 +15,10 @@ from alphasynth import confidential_page, measures, page
 from alphasynth.confidential_page import RADII, Outcome, measured
 from alphasynth.errors import InputError
 from alphasynth.measures import Lines, is_vector
+from alphasynth.nearest import Nearest, nearest_distances
 from alphasynth.palette import SYNTHETIC
 from alphasynth.records import Records
-from alphasynth.risk import Aligned, MatchRates, Nearest, match_rates, mean_rates, nearest_distances
+from alphasynth.risk import Aligned, MatchRates, match_rates, mean_rates
 from alphasynth.tables import is_database, open_table
 from alphasynth.utility import SEED, shared_columns
 from alphasynth.values import QUANTILES, conform, is_numeric, plain, read_records

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from alphasynth.intervals import Interval
-from alphasynth.risk import IdentificationRisk, MatchRates, Nearest
+from alphasynth.nearest import Nearest
+from alphasynth.risk import IdentificationRisk, MatchRates
 from alphasynth.utility import Comparison, Utility
 
 TAILS = "‡"  # beside a statistic that vector weights bias

@@ -1,0 +1,54 @@
+"""A page that compares fitted synthesizers of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from alphasynth import confidential_page, page
+from alphasynth.confidential_page import measured, paired_rates
+from alphasynth.errors import InputError
+from alphasynth.frames import Frame
+from alphasynth.grouping import Stored
+from alphasynth.values import conform, read_records
+
+if TYPE_CHECKING:
+    from alphasynth.synthesizer import Synthesizer
+
+
+def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], title: str | None = None) -> str:
+    """A confidential page, as HTML, that compares fitted synthesizers of one table: weights, bounds, utility, risk.
+
+    All must synthesize the same column and have the same columns on the right-hand side. Raises `InputError`.
+    """
+    if not synthesizers:
+        raise InputError("synthesizers must hold at least one that was fitted, found none")
+    formula = synthesizers[0].formula
+    names = [formula.response, *formula.covariates]
+    if any([s.formula.response, *s.formula.covariates] != names for s in synthesizers):
+        raise InputError("synthesizers must be of the same columns to be compared, found others")
+    held = read_records(table, names)
+    outcomes = []
+    for s in synthesizers:
+        weighting = s.weightings_[-1]
+        release = s.release()
+        tables = [conform(held, read_records(t, names)) for t in release.tables]
+        rules = [type(rule).__name__ for rule in s.trail_.rules]
+        rates = paired_rates(held, tables, formula.covariates)
+        outcomes.append(
+            measured(weighting, weighting.label, rules, held, tables, release.draws, rates=rates, public=s.public)
+        )
+    labels = [o.label for o in outcomes]
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise InputError(f"synthesizers must have labels of their own (Mechanism(label, ...)), found {twice!r} twice")
+    heads = ("synthesizer", "Delta", "epsilon per draw", "draws", "epsilon in all")
+    numbers = [(o.label, s.guarantee_) for o, s in zip(outcomes, synthesizers, strict=True)]
+    lines = [
+        (label, page.bound(g.delta), page.bound(g.epsilon_per_draw), g.m, page.bound(g.epsilon_total))
+        for label, g in numbers
+    ]
+    promises = dict.fromkeys(part for _, g in numbers for part in g.promise.split("; "))
+    claims = [page.table("Realised epsilon, rounded up", heads, lines, series=True), page.items(*promises)]
+    built = confidential_page.build(title or f"Synthesizers of {formula.response} compared", held, outcomes, claims)
+    return page.render(built)

@@ -1,0 +1,174 @@
+"""A run folder read back: its release, and what stayed inside; refused where a file of it is missing or another's."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alphasynth.errors import InputError
+from alphasynth.grouping import Grouped, Stored
+from alphasynth.guarantee import PublicGuarantee
+from alphasynth.records import Records
+from alphasynth.release import Release
+from alphasynth.run_folder import CONFIDENTIAL, RELEASE, SUMMARY
+from alphasynth.settings import fits
+from alphasynth.tables import open_table
+from alphasynth.values import conform, read_records, values_of
+from alphasynth.weighting import Weighting
+
+GUARANTEE = "guarantee.json"
+# With more distinct rows than this the m tables would not fit beside each other.
+MOST_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class RunResults:
+    """What a run left (confidential, all but `release`).
+
+    `held` are the confidential records, and `tables` the synthetic ones, on the columns that both have; on the response
+    alone, `left_out`, where there are too many distinct rows.
+    """
+
+    release: Release
+    summary: Mapping[str, Any] = field(repr=False)
+    settings: Mapping[str, Any] = field(repr=False)
+    held: Records = field(repr=False)
+    tables: tuple[Records, ...] = field(repr=False)
+    rounds: tuple[Weighting, ...] = field(repr=False)
+    left_out: bool = False
+
+
+def read_run(run: Path) -> RunResults:
+    """Read a run folder; raise `InputError` where a file of it is missing."""
+    release, folder = read_release(run / RELEASE), run / CONFIDENTIAL
+    summary, settings = _json(folder / SUMMARY), _toml(folder / "run.toml")
+    _check_same_run(release.guarantee, summary, settings)
+    held = _records(folder / "records.parquet")
+    rounds = _rounds(folder, held.counts)
+    left_out = held.size > MOST_ROWS and len(held.columns) > 1
+    held = _alone(held) if left_out else _released(held, release.tables[0].column_names)
+    release = replace(release, tables=tuple(_Read.of(table, list(held.columns)) for table in release.tables))
+    tables = tuple(conform(held, read_records(table, list(held.columns))) for table in release.tables)
+    return RunResults(release, summary, settings, held, tables, tuple(rounds), left_out)
+
+
+def read_release(folder: Path) -> Release:
+    """The release in a folder: its guarantee, and its tables where they are stored; raise `InputError`."""
+    statement = _json(folder / GUARANTEE)
+    kinds = typing.get_type_hints(PublicGuarantee)
+    held: dict[str, Any] = {name: statement.get(name) for name in kinds}
+    entries = statement.get("tables")
+    files = [entry.get("file") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    named = tuple(name for name in files if isinstance(name, str) and Path(name).name == name)
+    if not named or len(named) < len(files) or not all(fits(held[name], kind) for name, kind in kinds.items()):
+        raise InputError(f"{folder.name}/{GUARANTEE} must be one that alphasynth wrote, found another")
+    if any((folder / name).is_symlink() for name in named):
+        raise InputError(f"{folder.name} must hold its tables, found a link to another place")
+    held |= {name: tuple(value) for name, value in held.items() if isinstance(value, list)}
+    return Release(tuple(open_table(folder / name) for name in named), PublicGuarantee(**held), named)
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """A stored table whose distinct rows are at hand: both pages group them, and the file is read once."""
+
+    column_names: tuple[str, ...]
+    names_are_public: bool
+    lines: Grouped
+
+    @classmethod
+    def of(cls, table: Stored, names: Sequence[str]) -> _Read:
+        """Group a table on the columns that the pages compare."""
+        return cls(tuple(names), table.names_are_public, table.group(names, ()))
+
+    def group(self, names: Sequence[str], public: Sequence[str]) -> Grouped:
+        """Group on some of the columns; none are to be released."""
+        columns, counts = self.lines.columns.select(list(names)), self.lines.counts
+        if tuple(names) != self.column_names:
+            numbered = columns.rename_columns([f"c{i}" for i in range(len(names))]).append_column("n", pa.array(counts))
+            grouped = numbered.group_by(numbered.column_names[:-1]).aggregate([("n", "sum")])
+            columns = grouped.select(numbered.column_names[:-1]).rename_columns(list(names))
+            counts = grouped.column("n_sum").to_numpy()
+        return replace(self.lines, columns=columns, counts=counts, index=None)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    with _explained(path):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError(path.name)
+        return content
+
+
+def _parquet(path: Path) -> pa.Table:
+    with _explained(path):
+        return pq.read_table(path)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """One sentence for a file that is missing or is not what it should be."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        name = f"{path.parent.name}/{path.name}"
+        if isinstance(error, FileNotFoundError):
+            raise InputError(f"a run folder must hold {name}, found none") from None
+        raise InputError(f"{name} must be as alphasynth wrote it, found what cannot be read") from None
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    with _explained(path):
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _check_same_run(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Refuse a release that is not of this run: its formula, for one, is about to be computed."""
+    inside = (settings.get("formula"), settings.get("mechanism"), settings.get("m"), summary.get("n"))
+    if inside != (guarantee.formula, guarantee.mechanism, guarantee.m, guarantee.n):
+        raise InputError("release and confidential folder must be of one run, found two")
+
+
+def _records(path: Path) -> Records:
+    """The confidential records of a run, from its own file."""
+    lines = _parquet(path)
+    names = lines.column_names[:-3]  # then come count, alpha and Lipschitz bound
+    counts = lines.column(len(names)).to_numpy()
+    columns = {name: lines.column(name).to_numpy() for name in names}
+    return Records(names[0], columns, counts, None)
+
+
+def _alone(held: Records) -> Records:
+    """The response without the other columns."""
+    values = values_of(held, held.response)
+    return Records(held.response, {held.response: values.values}, values.counts, None)
+
+
+def _released(held: Records, names: Sequence[str]) -> Records:
+    """The columns that the synthetic tables have too; a rule may read others."""
+    columns = {name: column for name, column in held.columns.items() if name in names}
+    return replace(held, columns=columns)
+
+
+def _rounds(folder: Path, counts: np.ndarray) -> list[Weighting]:
+    """Weights, bounds and draws of mu of every round."""
+    lines = _parquet(folder / "rounds.parquet")
+    draws = _parquet(folder / "draws.parquet")
+    alpha, bounds = (lines.column(name).to_numpy().reshape(-1, len(counts)) for name in ("alpha", "lipschitz"))
+    labels = list(dict.fromkeys(lines.column("round").to_pylist()[:: len(counts)]))
+    of = np.asarray(draws.column("round").to_pylist())
+    mu = draws.column("mu").to_numpy() if "mu" in draws.column_names else None
+    return [
+        Weighting(label, counts, alpha[i], bounds[i], None if mu is None else mu[of == label])
+        for i, label in enumerate(labels)
+    ]
