@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,10 +16,10 @@ from alphasynth.records import Records
 from alphasynth.risk import (
     Aligned,
     MatchRates,
-    align,
     identification_risk,
     match_rates,
     mean_rates,
+    paired_rates,
 )
 from alphasynth.weights import CW
 
@@ -150,15 +152,26 @@ def test_aligned_tables_have_as_many_rows():
         Aligned(np.zeros(2), np.zeros(3), np.zeros(2, int))
 
 
-def test_rows_are_paired_by_the_known_columns():
+def test_paired_rates_are_means_over_all_orders_of_exchangeable_rows():
+    """Each way to pair rows within their groups, one by one."""
+    age, own, others = [30, 40, 40, 50, 50, 50], [9, 20, 21, 30, 33, 90], [10, 21, 60, 31, 31, 88]
+    found = paired_rates(of(own, age=age), of(others, age=age), ["age"], 0.1)
+    slow = []
+    for two in permutations(others[1:3]):
+        for three in permutations(others[3:]):
+            rows = Aligned(np.array(own, float), np.array([others[0], *two, *three], float), np.array(age))
+            slow.append(match_rates(rows, 0.1))
+    assert found.expected == pytest.approx(np.mean([rate.expected for rate in slow]))
+    assert found.true_rate == pytest.approx(np.mean([rate.true_rate for rate in slow]))
+    assert found.unique == pytest.approx(slow[0].unique)
+    assert found.false_rate == pytest.approx(1 - found.true_rate / found.unique)
+
+
+def test_paired_rates_need_the_same_rows():
     held = of([1, 2, 3, 4], age=[30, 40, 50, 50])
-    table = of([40, 20, 10, 30], age=[50, 40, 30, 50])
-    rows = align(held, table, ["age"])
-    pairs = set(zip(rows.confidential.tolist(), rows.synthetic.tolist(), strict=True))
-    assert {(1, 10), (2, 20)} <= pairs  # ages that one row has
-    assert {pair[1] for pair in pairs if pair[0] in (3, 4)} == {30, 40}
-    assert align(held, of([1, 2, 3, 4], age=[30, 40, 50, 60]), ["age"]) is None
-    assert align(held, of([1, 2], age=[30, 40]), ["age"]) is None
+    assert paired_rates(held, of([1, 2, 3, 4], age=[30, 40, 50, 60]), ["age"], 0.1) is None
+    assert paired_rates(held, of([1, 2], age=[30, 40]), ["age"], 0.1) is None
+    assert paired_rates(held, of([900, 900, 900, 900], age=[30, 40, 50, 50]), ["age"], 0.1).false_rate is None
 
 
 def test_paired_rates_equal_those_of_the_rows_in_order():
@@ -166,9 +179,9 @@ def test_paired_rates_equal_those_of_the_rows_in_order():
     rng = np.random.default_rng(4)
     own, others = rng.poisson(20, 60), rng.poisson(20, 60)
     age = rng.permutation(60)
-    paired = align(of(own, age=age), of(others, age=age), ["age"])
-    rows = Aligned(own.astype(float), others.astype(float), age)
-    assert match_rates(paired, 0.1) == match_rates(rows, 0.1)
+    rows = match_rates(Aligned(own.astype(float), others.astype(float), age), 0.1)
+    paired = paired_rates(of(own, age=age), of(others, age=age), ["age"], 0.1)
+    assert list(vars(paired).values()) == pytest.approx(list(vars(rows).values()))
 
 
 def test_nearest_distances_equal_a_double_loop():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from alphasynth import confidential_page, page
-from alphasynth.confidential_page import measured, paired_rates
+from alphasynth.confidential_page import measured, rates_of
 from alphasynth.errors import InputError
 from alphasynth.frames import Frame
 from alphasynth.grouping import Stored
@@ -34,7 +34,7 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
         release = s.release()
         tables = [conform(held, read_records(t, names)) for t in release.tables]
         rules = [type(rule).__name__ for rule in s.trail_.rules]
-        rates = paired_rates(held, tables, formula.covariates)
+        rates = rates_of(held, tables, formula.covariates)
         outcomes.append(
             measured(weighting, weighting.label, rules, held, tables, release.draws, rates=rates, public=s.public)
         )

@@ -9,14 +9,13 @@ from alphasynth import figures, measures, page
 from alphasynth.marks import Figure
 from alphasynth.measures import Lines, is_vector
 from alphasynth.records import Records
-from alphasynth.risk import IdentificationRisk, MatchRates, align, identification_risk, match_rates, mean_rates
+from alphasynth.risk import IdentificationRisk, MatchRates, identification_risk, mean_rates, paired_rates
 from alphasynth.utility import Utility, evaluate
 from alphasynth.values import QUANTILES, is_numeric, together, values_of
 from alphasynth.weighting import Weighting
 
 # Shares of the value (relative); the paper's authors use 0.15 to 0.3.
 RADII = ((0.1, True), (0.2, True), (0.3, True))
-MOST_ALIGNED = 3  # tables whose match rates are averaged; they differ little
 BANNER = "CONFIDENTIAL. This page was computed from single records: do not publish it, or any number or figure on it."
 
 
@@ -85,18 +84,17 @@ def _risk_within(
     )
 
 
-def paired_rates(
+def rates_of(
     held: Records, tables: Sequence[Records], known: Sequence[str], radii: Sequence[tuple[float, bool]] = RADII
 ) -> tuple[tuple[str, MatchRates], ...]:
-    """Match rates of tables made by a model of the known columns, whose rows are paired by these."""
+    """Match rates of tables made by a model of the known columns."""
     if not known or not is_numeric(held.columns[held.response]):
         return ()
-    aligned = [pair for pair in (align(held, table, known) for table in tables[:MOST_ALIGNED]) if pair is not None]
-    return tuple(
-        (measures.reach(*reach), mean_rates([match_rates(pair, *reach) for pair in aligned]))
-        for reach in radii
-        if aligned
-    )
+    found = []
+    for reach in radii:
+        rates = [rate for rate in (paired_rates(held, table, known, *reach) for table in tables) if rate is not None]
+        found += [(measures.reach(*reach), mean_rates(rates))] if rates else []
+    return tuple(found)
 
 
 def build(

@@ -173,7 +173,7 @@ def match_lines(rates: Mapping[str, Sequence[tuple[str, MatchRates]]]) -> Lines:
         for radius, r in found
     ]
     note = (
-        "The first tables, whose rows are aligned with the records. An intruder knows each record's public columns, "
+        "An intruder knows each record's public columns, "
         "and its value to within the radius, and looks for it. Expected: mean over records of one over the number of"
         " matching rows, where the record's own row is one of them. True: records whose single match is their own "
         "row. False: single matches that are another's. Single: records with one match. Empirical: it promises "

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from alphasynth import confidential_page, page, public_page
-from alphasynth.confidential_page import Outcome, measured, paired_rates
+from alphasynth.confidential_page import Outcome, measured, rates_of
 from alphasynth.formula import Formula
 from alphasynth.guarantee import PublicGuarantee, as_written, counted, round_up
 from alphasynth.images import save
@@ -73,7 +73,7 @@ def _outcomes(results: RunResults) -> list[Outcome]:
         [formula.text] if covariates else [],
         radii=radii,
         known=_within(summary),
-        rates=paired_rates(held, tables, covariates, radii),
+        rates=rates_of(held, tables, covariates, radii),
         public=guarantee.public_columns,
     )
     return [*(Outcome(w, w.label) for w in before), last]

@@ -204,18 +204,23 @@ def mean_rates(rates: Sequence[MatchRates]) -> MatchRates:
     )
 
 
-def align(confidential: Records, table: Records, known: Sequence[str]) -> Aligned | None:
-    """Pair the rows of two tables by the known columns; None where these are not the same rows.
+def paired_rates(
+    confidential: Records, table: Records, known: Sequence[str], radius: float, relative: bool = True
+) -> MatchRates | None:
+    """Match rates of a table made by a model of the known columns, which it has as they are; None where it has not.
 
-    Rows that share the known columns' values are exchangeable in a table made by a model of those columns, so which
-    of them are paired does not matter.
+    Rows of such a table that share the known columns' values are exchangeable, so a record's own row is any of its
+    group's, with equal chances: these are the rates' expected values, and no order of rows is needed.
     """
-    groups = _groups([confidential, table], known)
-    rng = np.random.default_rng(0)
-    sides = []
-    for records, group in zip((confidential, table), groups, strict=True):
-        rows = rng.permutation(np.repeat(np.arange(records.size), records.counts))
-        rows = rows[np.argsort(group[rows], kind="stable")]
-        sides.append((np.asarray(records.columns[confidential.response], np.float64)[rows], group[rows]))
-    (own, group), (others, same) = sides
-    return Aligned(own, others, group) if np.array_equal(group, same) else None
+    check_radius(radius)
+    group, groups = _groups([confidential, table], known)
+    top = int(max(group.max(), groups.max())) + 1
+    sizes = np.bincount(group, confidential.counts, top)
+    if not np.array_equal(sizes, np.bincount(groups, table.counts, top)):
+        return None
+    own, others = (np.asarray(r.columns[confidential.response], np.float64) for r in (confidential, table))
+    matches = _count_inside(own, others, table.counts, [group, groups], _reach(own, radius, relative))
+    share, chance = confidential.counts / confidential.n, 1 / sizes[group]
+    expected, single = share @ (chance * (matches > 0)), float(share @ (matches == 1))
+    true_rate = float(share @ (chance * (matches == 1)))
+    return MatchRates(float(expected), true_rate, 1 - true_rate / single if single > 0 else None, single)
