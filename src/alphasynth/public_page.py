@@ -18,7 +18,7 @@ from alphasynth.values import is_numeric, read_records, statistics, together, va
 
 COVERS = (
     "In simulations with a right model, one weight for all records and five draws or more, such intervals covered the "
-    "mean as often as they say and the sd as often or more (from two draws about 92 % instead of 95 %). Those of "
+    "mean as often as they say and the sd as often or more (from two draws about 90 % instead of 95 %). Those of "
     "quantiles are rougher: 98 % for counts around 100, 84 to 94 % for counts around 5, whose quantiles jump. No "
     "interval covers the error of a wrong model."
 )
