@@ -62,7 +62,7 @@ class Laplace:
         attempt = ATTEMPTS[number]
         length = -(-num_draws // self.num_chains)
         noise = _noise(key, BURN_IN + length * attempt.thin, self.num_chains, target.model.prior.size, attempt.degrees)
-        u, taken, log_ratio = _propose_and_accept(target.model, target.data, mode, noise, attempt)
+        u, taken, log_ratio = propose_and_accept(target.model, target.data, mode, noise, attempt)
         chains = np.asarray(u)
         ess_bulk, rhat = compare_chains(chains)
         diagnostics = Diagnostics(
@@ -108,7 +108,7 @@ def _noise(key: Key, steps: int, chains: int, size: int, degrees: int) -> Noise:
 
 
 @partial(jax.jit, static_argnames=("model", "attempt"))
-def _propose_and_accept(
+def propose_and_accept(
     model: Model, data: Data, mode: Mode, noise: Noise, attempt: Attempt
 ) -> tuple[Array, Array, Array]:
     """Chains (chains, length, D), which proposals were taken, and the log ratio target / proposal of each."""

@@ -38,7 +38,7 @@ def largest_log_lik(model: Model, draws: Draws, rows: Rows, keep: np.ndarray | N
     """F = max over the kept draws of |f| by row (rows.size,); infinite where f is not finite in some draw."""
     # A kept draw stands in for each dropped one: the maximum is the same, and so is the compiled program.
     u = draws.u if keep is None else np.where(keep[:, None], draws.u, draws.u[np.argmax(keep)])
-    largest = _largest_by_row(model, u, rows.columns, np.int64(rows.size))
+    largest = largest_by_row(model, u, rows.columns, np.int64(rows.size))
     return np.asarray(largest)[: rows.size]
 
 
@@ -58,7 +58,8 @@ def _absolute(model: Model, draws: Array, columns: Columns) -> Array:
 
 
 @partial(jax.jit, static_argnames="model")
-def _largest_by_row(model: Model, draws: Array, columns: Columns, size: Array) -> Array:
+def largest_by_row(model: Model, draws: Array, columns: Columns, size: Array) -> Array:
+    """F by row (capacity,) at draws u (S, D); only the blocks that hold the first `size` rows are computed."""
     capacity = len(next(iter(columns.values())))
 
     def step(block: Columns, first: Array, largest: Array) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 from alphasynth.counting import count_inside
 from alphasynth.errors import InputError, found
 from alphasynth.fit import Fit
+from alphasynth.model import Array
 from alphasynth.records import Records
 
 
@@ -56,19 +57,26 @@ class LW:
         """Next alpha from the last fit's F."""
         largest = fit.largest_distinct
         finite = np.isfinite(largest)
-        alpha = np.zeros(len(largest))
-        alpha[finite] = _from_risk(_rescale(largest[finite]), self.scale, self.shift)
-        return alpha
+        return np.where(finite, from_risk(rescale(largest, finite), self.scale, self.shift), 0.0)
 
 
-def _rescale(values: np.ndarray) -> np.ndarray:
-    """Linear map of values onto [0, 1]; all 0 where they are all equal."""
-    low, width = values.min(initial=np.inf), np.ptp(values) if len(values) else 0.0
-    return (values - low) / width if width > 0 else np.zeros(len(values))
+def rescale(values: Array, held: Array, xp: Any = np) -> Array:
+    """Linear map of the `held` values onto [0, 1]; all 0 where they are all equal, and 0 for those not held.
+
+    `xp` is the array library, numpy or jax.numpy.
+
+    >>> rescale(np.array([2.0, 4.0, 3.0, np.inf]), np.array([True, True, True, False])).tolist()
+    [0.0, 1.0, 0.5, 0.0]
+    """
+    low = xp.min(xp.where(held, values, xp.inf), initial=xp.inf)
+    width = xp.max(xp.where(held, values, -xp.inf), initial=-xp.inf) - low
+    start, reach = xp.where(width > 0, low, 0.0), xp.where(width > 0, width, 1.0)
+    return xp.where(held & (width > 0), (xp.where(held, values, 0.0) - start) / reach, 0.0)
 
 
-def _from_risk(risk: np.ndarray, scale: float, shift: float) -> np.ndarray:
-    return np.clip(scale * (1 - risk) + shift, 0.0, 1.0)
+def from_risk(risk: Array, scale: float, shift: float, xp: Any = np) -> Array:
+    """alpha = scale * (1 - risk) + shift, clipped to [0, 1]."""
+    return xp.clip(scale * (1 - risk) + shift, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,7 @@ class CW:
         radius = self.radius * np.abs(y) if self.relative else np.full(len(y), float(self.radius))
         inside = count_inside(y, records.counts, group, radius)
         members = np.bincount(group, records.counts)[group]
-        alpha = _from_risk((members - inside) / members, self.scale, self.shift)
+        alpha = from_risk((members - inside) / members, self.scale, self.shift)
         return np.where(np.isfinite(fit.largest_distinct), alpha, 0.0)
 
 
@@ -158,10 +166,17 @@ class Reweight:
     def __call__(self, records: Records, fit: Fit) -> np.ndarray:
         """Next alpha from the last fit's F and Delta; 1 where F_i is 0, 0 where it is not finite."""
         assert self.k != "auto", "a Reweight without k is settled by a search before it is called"
-        largest = fit.largest_distinct
-        wanted = np.full(len(largest), np.inf)
-        np.divide(self.k * fit.lipschitz.overall, largest, out=wanted, where=largest > 0)
-        return np.clip(wanted, 0.0, 1.0)
+        return level(fit.largest_distinct, self.k * fit.lipschitz.overall)
+
+
+def level(largest: Array, bound: Array, xp: Any = np) -> Array:
+    """Weights min(1, bound / F_i), which bring the records' bounds to one level; 1 where F_i is 0.
+
+    >>> level(np.array([0.0, 2.0, 8.0, np.inf]), 4.0).tolist()
+    [1.0, 1.0, 0.5, 0.0]
+    """
+    some = largest > 0
+    return xp.where(some, xp.minimum(bound / xp.where(some, largest, 1.0), 1.0), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
