@@ -1,0 +1,77 @@
+"""Numbers of the paper's beside ours: how far apart they may be and why, and whether they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+HOLDS, FAILS, UNTOLD = "holds", "does not hold", "not measured"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A number of the paper's. `name` leads to ours in the results, steps with dots between.
+
+    The reason starts with the number and the tolerance, `6 ± 0.4: ...`, so that no one changes one without the others.
+    """
+
+    name: str
+    place: str
+    what: str
+    paper: float
+    tolerance: float
+    reason: str
+
+    def __post_init__(self) -> None:
+        """Refuse a number whose reason speaks of another, and a tolerance that is none."""
+        if not (math.isfinite(self.paper) and math.isfinite(self.tolerance) and self.tolerance >= 0):
+            raise ValueError(f"{self.name}: number and tolerance must be finite, the tolerance at least 0")
+        start = f"{plain(self.paper)} ± {plain(self.tolerance)}: "
+        if not self.reason.startswith(start) or len(self.reason) < len(start) + 20:
+            raise ValueError(f"{self.name}: the reason must start with {start!r} and say why, found {self.reason!r}")
+
+    def beside(self, ours: float | None) -> Line:
+        """Our number beside it."""
+        if ours is None or not math.isfinite(ours):
+            return Line(self, None, UNTOLD)
+        # Room for binary fractions, so that a distance equal to the tolerance is within it.
+        near = abs(ours - self.paper) <= self.tolerance + 1e-9 * max(abs(self.paper), 1.0)
+        return Line(self, float(ours), HOLDS if near else FAILS)
+
+
+def plain(number: float) -> str:
+    """A number as it stands in a reason.
+
+    >>> plain(107609), plain(0.35), plain(-4.75), plain(6.0)
+    ('107,609', '0.35', '-4.75', '6')
+    """
+    return f"{number:,.10g}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """An expected number, ours, and the verdict."""
+
+    expected: Expected
+    ours: float | None
+    verdict: str
+
+    def flat(self) -> dict[str, Any]:
+        """For a file: name, place, what, paper, tolerance, reason, ours, verdict."""
+        return {**asdict(self.expected), "ours": self.ours, "verdict": self.verdict}
+
+
+def found_in(results: Mapping[str, Any], name: str) -> float | None:
+    """The number that a name with dots leads to, or None where there is none.
+
+    >>> found_in({"poisson": {"LW": {"median_delta": 3.5}}}, "poisson.LW.median_delta")
+    3.5
+    """
+    at: Any = results
+    for step in name.split("."):
+        if not isinstance(at, Mapping) or step not in at:
+            return None
+        at = at[step]
+    return None if at is None else float(at)

@@ -1,0 +1,138 @@
+"""A study's folder: results.json, expected.csv, report.html and figures/; it appears whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from alphasynth import __version__, page
+from alphasynth.errors import InputError
+from alphasynth.images import save
+from alphasynth.interruption import Interruption
+
+from alphasynth_studies.expected import FAILS, HOLDS, Line, plain
+from alphasynth_studies.study import SEED, Asked, Findings, Study
+
+RESULTS, EXPECTED, PAGE, FIGURES = "results.json", "expected.csv", "report.html", "figures"
+HEADS = ("what", "place", "paper", "ours", "tolerance", "why", "verdict")
+
+
+def carry_out(study: Study, asked: Asked, out: Path, signals: Interruption) -> list[Line]:
+    """Run a study and write its folder; return the line of each expected number."""
+    check_place(out)
+    findings = study.run(asked)
+    lines = study.lines(findings.results)
+    staging = out.parent / f".{out.name}-{secrets.token_hex(4)}"
+    try:
+        with signals.cleaning(lambda: _remove(staging)):
+            staging.mkdir()
+            _write(study, asked, findings, lines, staging)
+            with signals.whole():
+                check_place(out)
+                os.rename(staging, out)
+    finally:
+        _remove(staging)
+    return lines
+
+
+def check_place(out: Path) -> None:
+    """Refuse a folder that exists already, or that has nowhere to go."""
+    if out.exists() or out.is_symlink():
+        raise InputError(f"--out must not exist yet, found {str(out)!r}")
+    if not out.absolute().parent.is_dir():
+        raise InputError(f"--out must go into a folder that exists, found no {str(out.absolute().parent)!r}")
+
+
+def _remove(folder: Path) -> bool:
+    shutil.rmtree(folder, ignore_errors=True)
+    return False
+
+
+def _write(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line], folder: Path) -> None:
+    whole = {**summary(study, asked, lines, findings.mark), **findings.results}
+    (folder / RESULTS).write_text(json.dumps(whole, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    with (folder / EXPECTED).open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(HEADS)
+        writer.writerows(_cells(line) for line in lines)
+    built = build(study, asked, findings, lines)
+    (folder / PAGE).write_text(page.render(built), encoding="utf-8")
+    for figure in built.figures:
+        save(figure, folder / FIGURES, findings.mark)
+
+
+def summary(study: Study, asked: Asked, lines: Sequence[Line], mark: str = "") -> dict[str, Any]:
+    """What the results file says of the study itself."""
+    return {
+        "study": study.name,
+        "place": study.place,
+        "size": asked.size,
+        "seed": SEED,
+        "version": __version__,
+        "mark": mark,
+        "expected": [line.flat() for line in lines],
+    }
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    e = line.expected
+    return (e.what, e.place, plain(e.paper), shown(line.ours), plain(e.tolerance), why(line), line.verdict)
+
+
+def why(line: Line) -> str:
+    """The reason without the numbers it starts with, which stand in columns of their own."""
+    words = line.expected.reason.partition(": ")[2]
+    return words[:1].upper() + words[1:]
+
+
+def shown(ours: float | None) -> str:
+    """Our number, with as many digits as tell it from the paper's.
+
+    >>> shown(107609.25), shown(0.4912), shown(-0.004), shown(None)
+    ('107,609', '0.491', '-0.004', '')
+    """
+    if ours is None:
+        return ""
+    return f"{ours:,.0f}" if abs(ours) >= 1_000 else f"{ours:.3f}".rstrip("0").rstrip(".")
+
+
+def verdicts(lines: Sequence[Line]) -> str:
+    """How many numbers hold, in words."""
+    counted = Counter(line.verdict for line in lines)
+    others = len(lines) - counted[HOLDS] - counted[FAILS]
+    words = f"{counted[HOLDS]} of the paper's {len(lines)} numbers and statements hold, {counted[FAILS]} do not"
+    return f"{words}, {others} were not measured." if others else f"{words}."
+
+
+def build(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line]) -> page.Page:
+    """The page: what was done, what the paper says and what we find, then the study's own sections."""
+    facts = page.facts(
+        ("place in the paper", study.place),
+        ("simulated", study.simulates),
+        ("run", study.runs),
+        ("size", asked.size),
+        ("seed", SEED),
+    )
+    toy = [page.warning("Size 'toy' shows that the study runs. Its numbers are too few to judge the paper by.")]
+    opening = (
+        facts,
+        *(toy if asked.size == "toy" else []),
+        page.text(verdicts(lines)),
+        page.table("The paper's numbers and ours", HEADS, [_cells(line) for line in lines]),
+        page.note(
+            "A statement's number is the share of tables on which it holds. 'Does not hold' means further from the "
+            "paper's number than the tolerance."
+        ),
+    )
+    sections = (page.Section("verdicts", "The paper and ours", opening), *findings.sections)
+    banners = (f"{findings.mark[:1].upper()}{findings.mark[1:]}.",) if findings.mark else ()
+    return page.Page(
+        f"{study.title} ({study.place})", sections, banners, f"alphasynth {__version__}", like="LW", exact=True
+    )

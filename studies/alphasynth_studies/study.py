@@ -1,0 +1,67 @@
+"""What a study is: its place in the paper, what it simulates, runs and expects; and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from alphasynth.marks import Figure
+from alphasynth.page import Section
+
+from alphasynth_studies.expected import Expected, Line, found_in
+
+SIZES = ("toy", "paper", "large")
+SEED = 20_261_115  # of every study: the same numbers come each time
+Tell = Callable[[str], None]
+
+
+class Asked(NamedTuple):
+    """What was asked for: how large, and the user's own table where the study takes one."""
+
+    size: str
+    table: Path | None = None
+    tell: Tell = lambda words: None
+    processes: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What came of a study: numbers by name, and the page's sections; `mark` stands on every page and figure."""
+
+    results: Mapping[str, Any]
+    sections: tuple[Section, ...]
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """One of the paper's studies; `run` makes its findings."""
+
+    name: str
+    title: str
+    place: str
+    simulates: str
+    runs: str
+    figures: tuple[int, ...]  # the paper's, by number; each has its counterpart on the page
+    expected: tuple[Expected, ...] = field(repr=False)
+    run: Callable[[Asked], Findings] = field(repr=False)
+
+    def lines(self, results: Mapping[str, Any]) -> list[Line]:
+        """A line for each expected number."""
+        return [expected.beside(found_in(results, expected.name)) for expected in self.expected]
+
+
+def figure_name(number: int, words: str) -> str:
+    """Name of the counterpart of one of the paper's figures.
+
+    >>> figure_name(4, "weights")
+    'figure_04_weights'
+    """
+    return f"figure_{number:02d}_{words}"
+
+
+def counterparts(figures: Sequence[Figure]) -> set[int]:
+    """Numbers of the paper's figures that these stand for."""
+    return {int(figure.name.split("_")[1]) for figure in figures if figure.name.startswith("figure_")}
