@@ -36,6 +36,7 @@ ORDER = [
         "progress",
         "ledger_cli",
         "report_cli",
+        "study_cli",
         "cli",
         "entry",
     ),

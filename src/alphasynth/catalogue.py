@@ -25,6 +25,11 @@ PRIORS = {
     "normal:SCALE": "normal coefficients with this scale",
     "lkj": "the paper's prior whole, with correlated coefficients; best with --sampler nuts",
 }
+STUDIES = {
+    "nb-mixture": "section 3 and Supp 3: the six synthesizers on counts from a negative binomial mixture",
+    "salary": "section 4 and Supp 4: the six on salaries, the survey's with --table, else of a simulated stand-in",
+    "contraction": "Supp 5: bounds over many databases; runs on a GPU where JAX has one",
+}
 # Format -> suffix. SAS is read in two formats and written in one, XPORT.
 FORMATS = {
     "csv": ".csv",

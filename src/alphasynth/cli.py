@@ -19,6 +19,7 @@ from alphasynth.guarantee import counted
 from alphasynth.interruption import SIGNALS
 from alphasynth.ledger_cli import Json, LedgerOption, ledger_app, print_table
 from alphasynth.report_cli import evaluate, report, split
+from alphasynth.study_cli import study
 
 if TYPE_CHECKING:
     from alphasynth.job import Report
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.add_typer(ledger_app, name="ledger")
 app.command(epilog="Example: alphasynth evaluate visits.csv run/release/synthetic_01.csv")(evaluate)
 app.command(epilog="Example: alphasynth report run")(report)
+app.command(epilog="Example: alphasynth study contraction --size paper --out contraction")(study)
 
 Table = Annotated[
     str | None,

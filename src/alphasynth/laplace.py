@@ -95,8 +95,8 @@ def _recentre(mode: Mode, draws: Draws) -> Mode:
 class Noise(NamedTuple):
     """All that chance decides: standard t vectors (steps, chains, D), and thresholds of acceptance (steps, chains)."""
 
-    t: np.ndarray
-    log_uniform: np.ndarray
+    t: Array
+    log_uniform: Array
 
 
 def _noise(key: Key, steps: int, chains: int, size: int, degrees: int) -> Noise:

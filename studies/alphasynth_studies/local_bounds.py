@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+
 from alphasynth.contribution import weighted
 from alphasynth.density import Data
-from alphasynth.errors import DiagnosticsError
+from alphasynth.errors import InputError
 from alphasynth.fit import NUM_DRAWS, in_64_bit
 from alphasynth.laplace import ATTEMPTS, BURN_IN, Noise, propose_and_accept
 from alphasynth.lipschitz import largest_by_row
@@ -56,7 +57,7 @@ class Clock:
         begin = time.perf_counter()
         compiled = program.lower(*args, **settings).compile()
         middle = time.perf_counter()
-        outcome = jax.tree.map(np.asarray, jax.block_until_ready(compiled(*args)))
+        outcome = jax.tree.map(np.asarray, compiled(*args))
         self.compiling[name] = self.compiling.get(name, 0.0) + middle - begin
         self.running[name] = self.running.get(name, 0.0) + time.perf_counter() - middle
         return outcome
@@ -72,17 +73,18 @@ def simulate(clock: Clock, seed: int, log_pmf: np.ndarray, num_databases: int, n
 
 @in_64_bit
 def local_bounds(clock: Clock, seed: int, model: Model, counts: np.ndarray, m: int) -> Bounds:
-    """Delta of every database, unweighted, under LW and under LW_final; raise `DiagnosticsError` for bad draws."""
+    """Delta of every database, unweighted, under LW and under LW_final; raise `InputError` for bad draws."""
     num_databases = len(counts)
     if (counts > 0).sum(axis=1).max() > CAPACITY:
-        raise ValueError(f"a database must have at most {CAPACITY} distinct values")
+        raise InputError(f"a database must have at most {CAPACITY} distinct values")
     keys = _keys(seed, num_databases)
     rows = np.arange(len(keys)) % num_databases
     found = clock("bounds", _local_bounds, keys, counts[rows], model=model, m=m, chunk=_chunk(num_databases))
     bounds = Bounds(*(part[:num_databases] for part in found))
     if bounds.acceptance.min() < LEAST_ACCEPTANCE or not np.isfinite(bounds.delta).all():
-        worst = f"found {bounds.acceptance.min():.3f}"
-        raise DiagnosticsError(f"every database's draws must have an acceptance of {LEAST_ACCEPTANCE}, {worst}", bounds)
+        raise InputError(
+            f"every database's draws must have an acceptance of {LEAST_ACCEPTANCE}, found {bounds.acceptance.min():.3f}"
+        )
     return bounds
 
 
@@ -97,7 +99,7 @@ def synthetic_statistics(
     settings = {"model": model, "n": n, "shares": shares, "chunk": _chunk(num_databases)}
     statistics, beyond = clock("tables", _synthetic_statistics, keys, draws[rows], **settings)
     if beyond.max() > MOST_BEYOND:
-        raise ValueError(f"synthetic counts must lie below {VALUES:,}, found a larger share above: {beyond.max():.2g}")
+        raise InputError(f"synthetic counts must lie below {VALUES:,}, found a larger share above: {beyond.max():.2g}")
     return np.asarray(statistics[:num_databases])
 
 

@@ -16,7 +16,6 @@ from alphasynth import __version__, page
 from alphasynth.errors import InputError
 from alphasynth.images import save
 from alphasynth.interruption import Interruption
-
 from alphasynth_studies.expected import FAILS, HOLDS, Line, plain
 from alphasynth_studies.study import SEED, Asked, Findings, Study
 

@@ -2,48 +2,65 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing import get_context
 
 import pandas as pd
 
+from alphasynth.compilation import use_compilation_cache
 from alphasynth_studies.study import SEED, Asked
 from alphasynth_studies.synthesizers import Detail, Measured, measured, synthesize_all
 
 TableOf = Callable[[int], pd.DataFrame]
 
 
-def detail_of(table_of: TableOf, m: int, number: int) -> Detail:
-    """All synthesizers on table `number`."""
-    return synthesize_all(table_of(number), m, SEED + number)
+@dataclass(frozen=True)
+class Plan:
+    """What is done to each table: `table_of` must be a function that other processes can import."""
+
+    table_of: TableOf
+    m: int
+    epsilon: float
+
+    def detail(self, number: int) -> Detail:
+        """All synthesizers on table `number`."""
+        return synthesize_all(self.table_of(number), self.m, self.epsilon, SEED + number)
+
+    def measure(self, number: int) -> Measured:
+        """Their numbers."""
+        return measured(self.detail(number))
 
 
-def _measure(table_of: TableOf, m: int, number: int) -> Measured:
-    return measured(detail_of(table_of, m, number))
-
-
-def measure_all(asked: Asked, table_of: TableOf, m: int, repeats: int) -> list[Measured]:
-    """What the synthesizers make of tables 0, 1, ...; `table_of` must be a function that other processes can import."""
-    work = partial(_measure, table_of, m)
+def measure_all(asked: Asked, plan: Plan, repeats: int) -> list[Measured]:
+    """What the synthesizers make of tables 0, 1, ..., in that order."""
     if asked.processes == 1 or repeats < 2 * asked.processes:
-        return list(_told(asked, map(work, range(repeats)), repeats))
-    with ProcessPoolExecutor(asked.processes, get_context("spawn"), initializer=_start) as pool:
-        return list(_told(asked, pool.map(work, range(repeats)), repeats))
+        return list(_told(asked, map(plan.measure, range(repeats)), repeats))
+    with ProcessPoolExecutor(asked.processes, get_context("spawn"), _start, (os.getpid(),)) as pool:
+        return list(_told(asked, pool.map(plan.measure, range(repeats)), repeats))
 
 
-def _start() -> None:
-    """Every process compiles the same programs: one does it for all."""
-    from contextlib import suppress
-
-    from alphasynth.compilation import use_compilation_cache
-
+def _start(parent: int) -> None:
+    """A process of the pool: it leaves interruptions to its parent, ends with it, and shares compiled programs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     with suppress(OSError):
         use_compilation_cache()
 
 
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
 def _told(asked: Asked, found: Iterator[Measured], repeats: int) -> Iterator[Measured]:
     for number, one in enumerate(found, start=1):
-        asked.tell(f"table {number:,} of {repeats:,}")
+        asked.tell(f"table {number:,} of {repeats:,}", number, repeats)
         yield one

@@ -1,4 +1,4 @@
-"""Salaries of section 4: a sample of the 2017 Survey of Doctorate Recipients, or a stand-in with its published figures."""
+"""Salaries of section 4: samples of the 2017 Survey of Doctorate Recipients, or stand-ins with their figures."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from alphasynth.errors import InputError
 
+from alphasynth.errors import InputError
 from alphasynth_studies.study import SEED
 
 COLUMN = "SALARYP"
@@ -19,12 +19,12 @@ THOUSAND = 1_000
 MEAN, MEDIAN, LOWEST, HIGHEST, SD = 107_609, 95_000, 0, 509_000, 69_718
 STAND_IN = "simulated stand-in"
 HOW_IT_WAS_MADE = (
-    "The stand-in has 1,000 salaries in whole thousands. Ten are 0 and five stand at the top code of 509,000. The rest "
-    "are log-normal around 95,000 (standard deviation 0.6 of the logarithm), three in five rounded to 5,000 as people "
-    "report them. The ten in the middle are set to 95,000; the distances of the upper half from the median are stretched "
-    "by a power and a factor such that mean and standard deviation come out; then single salaries are moved by 1,000 "
-    "until mean, median, range and standard deviation are the paper's to the dollar. Nothing else about the real sample is "
-    "known to it: its tails, heaps and zeros are ours."
+    "The stand-in has 1,000 salaries in whole thousands. Ten are 0 and five stand at the top code of 509,000. The "
+    "rest are log-normal around 95,000 (standard deviation 0.6 of the logarithm), three in five rounded to 5,000 as "
+    "people report them. The ten in the middle are set to 95,000; the distances of the upper half from the median "
+    "are stretched by a power and a factor such that mean and standard deviation come out; then single salaries are "
+    "moved by 1,000 until mean, median, range and standard deviation are the paper's to the dollar. Nothing else "
+    "about the real sample is known to it: its tails, heaps and zeros are ours."
 )
 
 
@@ -96,15 +96,15 @@ def _stretch(low: np.ndarray, above: np.ndarray, median: float, top: float) -> n
 def _settle(rng: np.random.Generator, salaries: np.ndarray) -> np.ndarray:
     """Move salaries of the upper half by a thousand until sum and sum of squares are as published."""
     free = np.flatnonzero((salaries > MEDIAN // THOUSAND + 2) & (salaries < HIGHEST // THOUSAND - 2))
-    missing = MEAN * N // THOUSAND - int(salaries.sum())
-    np.add.at(salaries, rng.choice(free, abs(missing)), np.sign(missing))
+    short = MEAN * N // THOUSAND - int(salaries.sum())
+    np.add.at(salaries, rng.choice(free, abs(short)), np.sign(short))
     mean, sd = MEAN / THOUSAND, SD / THOUSAND
     wanted = (N - 1) * sd**2 + N * mean**2
     while abs(missing := wanted - float((salaries**2).sum())) > 50:  # an sd to half a dollar is 70
         one, other = sorted(rng.choice(free, 2, replace=False), key=lambda at: int(salaries[at]))
         step = 1 if missing > 0 else -1
         gain = 2 * step * int(salaries[other] - salaries[one]) + 2
-        inside = MEDIAN // THOUSAND < salaries[one] - step and salaries[other] + step < HIGHEST // THOUSAND
+        inside = salaries[one] - step > MEDIAN // THOUSAND and salaries[other] + step < HIGHEST // THOUSAND
         if inside and abs(missing - gain) < abs(missing):
             salaries[other] += step
             salaries[one] -= step

@@ -140,10 +140,16 @@ def statements(before: str, after: str, weights: str, utility: str) -> tuple[Sta
             for name in ("q90", "mean", "median")
         ),
         Statement(
-            "mu_nearer_lw", utility, "mu is nearer the data's mean under LW_final than LW", lambda one: _mu_gain(one, "LW") > 0
+            "mu_nearer_lw",
+            utility,
+            "mu is nearer the data's mean under LW_final than LW",
+            lambda one: _mu_gain(one, "LW") > 0,
         ),
         Statement(
-            "mu_nearer_cw", utility, "mu is nearer the data's mean under CW_final than CW", lambda one: _mu_gain(one, "CW") > 0
+            "mu_nearer_cw",
+            utility,
+            "mu is nearer the data's mean under CW_final than CW",
+            lambda one: _mu_gain(one, "CW") > 0,
         ),
         Statement(
             "mu_gains_more_cw",
@@ -151,12 +157,8 @@ def statements(before: str, after: str, weights: str, utility: str) -> tuple[Sta
             "mu gains more by re-weighting under CW than under LW",
             lambda one: _mu_gain(one, "CW") > _mu_gain(one, "LW"),
         ),
-        Statement(
-            "tail_lw", utility, "LW_final's 99th percentile is nearer the data's than LW's", _tail_nearer("LW")
-        ),
-        Statement(
-            "tail_cw", utility, "CW_final's 99th percentile is nearer the data's than CW's", _tail_nearer("CW")
-        ),
+        Statement("tail_lw", utility, "LW_final's 99th percentile is nearer the data's than LW's", _tail_nearer("LW")),
+        Statement("tail_cw", utility, "CW_final's 99th percentile is nearer the data's than CW's", _tail_nearer("CW")),
         Statement(
             "cw_gains_more",
             utility,

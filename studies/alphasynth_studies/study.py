@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 from alphasynth.marks import Figure
 from alphasynth.page import Section
-
 from alphasynth_studies.expected import Expected, Line, found_in
 
 SIZES = ("toy", "paper", "large")
 SEED = 20_261_115  # of every study: the same numbers come each time
-Tell = Callable[[str], None]
+Tell = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
 
 class Asked(NamedTuple):
@@ -22,7 +21,7 @@ class Asked(NamedTuple):
 
     size: str
     table: Path | None = None
-    tell: Tell = lambda words: None
+    tell: Tell = lambda doing, done, steps: None
     processes: int = 1
 
 
@@ -47,6 +46,7 @@ class Study:
     figures: tuple[int, ...]  # the paper's, by number; each has its counterpart on the page
     expected: tuple[Expected, ...] = field(repr=False)
     run: Callable[[Asked], Findings] = field(repr=False)
+    takes_table: bool = False
 
     def lines(self, results: Mapping[str, Any]) -> list[Line]:
         """A line for each expected number."""

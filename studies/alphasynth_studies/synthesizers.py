@@ -1,4 +1,4 @@
-"""The paper's six synthesizers on one table, at the paper's own settings and all at one epsilon, and what to say of them.
+"""The paper's six synthesizers on one table, at the paper's own settings and all at one epsilon.
 
 `Detail` holds everything, for figures; `Measured` the plain numbers, for repeats.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from alphasynth.intervals import Interval, percentile_interval, resample
 from alphasynth.mechanism import Mechanism
 from alphasynth.synthesizer import Synthesizer
@@ -22,7 +23,6 @@ from alphasynth.weights import SW
 CW = {"radius": 0.3, "relative": True, "shift": 0.1}  # nearest to the published row; NOTES.md says how it was found
 CW_SCALE = 1.5
 K = 0.95
-EQUAL_EPSILON = 11.0  # for one draw: about what LW's own settings come to on the mixture
 STATISTICS = ("q15", "q90", "mean", "median")  # the paper's, in its order
 TAIL = 0.99  # quantile that stands for the tail of the synthetic values
 
@@ -85,19 +85,14 @@ class Measured:
         made: Mapping[str, Synthesis] = getattr(self, setting)
         return made[label].estimates[statistic] - self.values[statistic]
 
-    def shift(self, label: str, statistic: str) -> float:
-        """Middle of the paper's interval minus the middle of the table's own, as its table of intervals shows."""
-        ours, own = self.paper[label].intervals[statistic], self.intervals[statistic]
-        return (ours.low + ours.high - own.low - own.high) / 2
-
     def loss(self, label: str, setting: str = "paper") -> float:
         """Mean absolute error of the four statistics, in half widths of the table's own intervals."""
         half = {name: (self.intervals[name].high - self.intervals[name].low) / 2 for name in STATISTICS}
         return float(np.mean([abs(self.error(label, name, setting)) / (half[name] or 1.0) for name in STATISTICS]))
 
 
-def synthesize_all(table: pd.DataFrame, m: int, seed: int) -> Detail:
-    """All synthesizers on the first column of a table; they share the keys of their rounds."""
+def synthesize_all(table: pd.DataFrame, m: int, epsilon: float, seed: int) -> Detail:
+    """All synthesizers on the first column of a table, which share the keys of their rounds; `epsilon` is per draw."""
     column = str(table.columns[0])
     values = Values.of(table[column])
     rng = np.random.default_rng([seed, len(table)])
@@ -123,7 +118,7 @@ def synthesize_all(table: pd.DataFrame, m: int, seed: int) -> Detail:
     paper["SW"] = made(Mechanism("SW", (SW(min(scalar, 1.0)),)))
     paper["LW_final"] = made("LW_final", scale=1.0, shift=0.0, k=K)
     paper["CW_final"] = made("CW_final", scale=CW_SCALE, k=K, **CW)
-    aim = {"epsilon": EQUAL_EPSILON * m}
+    aim = {"epsilon": epsilon * m}
     equal = {
         "LW": made("LW", shift=0.0, **aim),
         "CW": made("CW", **CW, **aim),

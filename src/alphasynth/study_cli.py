@@ -1,0 +1,70 @@
+"""The paper's studies on the command line: `alphasynth study`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from alphasynth.catalogue import STUDIES, listing
+from alphasynth.errors import InputError, found
+from alphasynth.interruption import SIGNALS
+from alphasynth.ledger_cli import Json, print_table
+
+SIZES = ("toy", "paper", "large")
+
+
+def study(
+    name: Annotated[str, typer.Argument(autocompletion=lambda: list(STUDIES), help=listing(STUDIES))],
+    out: Annotated[
+        Path, typer.Option(help="Folder to make, with results.json, report.html and figures; must not exist.")
+    ],
+    size: Annotated[
+        str,
+        typer.Option(
+            autocompletion=lambda: list(SIZES), help="toy (seconds), paper (as the paper), or large (to be sure)."
+        ),
+    ] = "paper",
+    table: Annotated[
+        Path | None, typer.Option(help="salary: the 2017 Survey of Doctorate Recipients' public-use file.")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Processes for studies of many tables (as many as cores).")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run one of the paper's studies: its numbers and figures beside ours, with a verdict on each."""
+    for option, value, known in (("a study", name, STUDIES), ("--size", size, SIZES)):
+        if value not in known:
+            raise InputError(f"{option} must be one of {', '.join(known)}, found {found(value)}")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if processes is not None and processes < 1:
+        raise InputError(f"--processes must be at least 1, found {processes}")
+    from alphasynth.job import Stage
+    from alphasynth.progress import shown_on
+    from alphasynth_studies import named_study
+    from alphasynth_studies.output import PAGE, RESULTS, carry_out, check_place, shown, verdicts
+    from alphasynth_studies.study import Asked
+
+    check_place(out)
+    chosen = named_study(name)
+    if table is not None and not chosen.takes_table:
+        raise InputError(f"--table is for the study salary, found it with {name}")
+    with shown_on(sys.stderr, quiet or as_json, SIGNALS) as tell:
+        asked = Asked(size, table, lambda *stage: tell(Stage(*stage)), processes or cores)
+        lines = carry_out(chosen, asked, out, SIGNALS)
+    if as_json:
+        typer.echo((out / RESULTS).read_text())
+    elif not quiet:
+        heads = ("what", "paper", "ours", "tolerance", "verdict")
+        cells = [
+            (e.what, shown(e.paper), shown(line.ours), shown(e.tolerance), line.verdict)
+            for line in lines
+            for e in (line.expected,)
+        ]
+        print_table([heads, *cells], right=(1, 2, 3))
+        typer.echo(f"\n{verdicts(lines)}\n{out / PAGE}: the same with reasons, figures and tables")

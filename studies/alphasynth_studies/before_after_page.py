@@ -1,0 +1,283 @@
+"""The page of a study before and after re-weighting: counterparts of the paper's figures, and what all tables say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from alphasynth import figures, page
+from alphasynth.guarantee import round_up
+from alphasynth.intervals import Interval
+from alphasynth.marks import Figure, Panel, Reference, short, violin
+from alphasynth.palette import CONFIDENTIAL, colours
+from alphasynth.values import Values, together
+from alphasynth.weighting import Weighting
+from alphasynth_studies.before_after import AFTER, BEFORE, WEIGHTED, Told, interval_of, results_of
+from alphasynth_studies.statements import shares
+from alphasynth_studies.study import figure_name
+from alphasynth_studies.synthesizers import STATISTICS
+
+
+def _sentence(parts: Sequence[str]) -> str:
+    words = "; ".join(parts)
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _shown(told: Told, labels: Sequence[str]) -> list[Weighting]:
+    return [told.detail.paper[label].weighting for label in labels]
+
+
+def _counterpart(figure: Figure | None, number: int, part: str, title: str, caption: str) -> page.Block:
+    assert figure is not None, "every model here has a mean"
+    called = f"The paper's Figure {number}{part.partition('_')[0] if part[1:2] == '_' else ''}"
+    return page.figure_block(
+        replace(figure, name=figure_name(number, part), title=title, caption=f"{called}. {caption}")
+    )
+
+
+def bounds_before(told: Told, number: int, part: str = "bounds") -> page.Block:
+    """Violins of the bounds of Unweighted, LW, CW and SW."""
+    medians = [f"{label} {told.first.paper[label].typical:.2f}" for label in BEFORE]
+    largest = [f"{label} {round_up(told.first.paper[label].delta)}" for label in BEFORE]
+    caption = f"Largest bounds: {', '.join(largest)}; the median is this share of the largest: {', '.join(medians)}."
+    drawn = figures.lipschitz_violins(_shown(told, BEFORE))
+    words = told.said("lower_bounds", "lw_best_control")
+    return _counterpart(drawn, number, part, "Lipschitz bounds by record, before re-weighting", f"{caption} {words}")
+
+
+def scatter_before(told: Told, number: int) -> page.Block:
+    """Bounds against weights, LW and CW."""
+    seen = [
+        f"{label}: mean weight {told.first.paper[label].mean_alpha:.3f}, {told.first.paper[label].low:.1%} of the "
+        "records have a bound below half of the largest"
+        for label in ("LW", "CW")
+    ]
+    drawn = figures.lipschitz_against_weight(_shown(told, ("LW", "CW")))
+    words = told.said("lw_more_efficient", "cw_low_bounds")
+    title = "Lipschitz bound against weight, before re-weighting"
+    return _counterpart(drawn, number, "scatter", title, f"{'; '.join(seen)}. {words}")
+
+
+def scatter_after(told: Told, number: int) -> page.Block:
+    """Bounds against weights, before and after, LW and CW."""
+    seen = [
+        f"{label} {told.first.paper[label].spread:.2f} of the largest ({1 - told.first.paper[label].whole:.0%} of "
+        "records)"
+        for label in AFTER
+    ]
+    caption = f"Middle 90 % of the bounds of records with a weight below 1: {', '.join(seen)}."
+    drawn = figures.lipschitz_against_weight(_shown(told, AFTER))
+    words = told.said("lw_final_level", "cw_final_leveller")
+    title = "Lipschitz bound against weight, before and after re-weighting"
+    return _counterpart(drawn, number, "scatter", title, f"{caption} {words}")
+
+
+def weights_after(told: Told, number: int) -> list[page.Block]:
+    """Bounds and weights before and after."""
+    paper = told.first.paper
+    largest = [f"{label} {round_up(paper[label].delta)}" for label in AFTER]
+    rising = [
+        f"from {stem} to {stem}_final {paper[f'{stem}_final'].rising:.1%} of the records' weights rise and "
+        f"{paper[f'{stem}_final'].falling:.1%} fall"
+        for stem in ("LW", "CW")
+    ]
+    means = [f"{label} {paper[label].mean_alpha:.3f}" for label in AFTER]
+    histograms = figures.weight_histograms(_shown(told, AFTER))
+    return [
+        _counterpart(
+            figures.lipschitz_violins(_shown(told, AFTER)),
+            number,
+            "a_bounds",
+            "Lipschitz bounds by record, before and after re-weighting",
+            f"Largest bounds: {', '.join(largest)}. {told.said('lw_final_delta', 'cw_final_delta')}",
+        ),
+        _counterpart(
+            figures.weight_violins(_shown(told, AFTER)),
+            number,
+            "b_weights",
+            "Weights by record, before and after re-weighting",
+            f"{_sentence(rising)} {told.said('lw_weights_rise', 'cw_weights_rise')}",
+        ),
+        *(
+            _counterpart(
+                replace(histograms, panels=(panel,)),
+                number,
+                f"{part}_weights",
+                f"Weights of {stem} and {stem}_final",
+                f"Mean weights: {', '.join(words for words in means if words.startswith(stem))}.",
+            )
+            for part, stem, panel in zip(("c", "d"), ("LW", "CW"), histograms.panels, strict=True)
+        ),
+    ]
+
+
+def utility_after(told: Told, number: int) -> list[page.Block]:
+    """Statistics, mu and synthetic values before and after."""
+    return [
+        _statistics(told, number, "a_quantiles", ("q15", "q90"), AFTER),
+        _statistics(told, number, "b_mean_median", ("mean", "median"), AFTER),
+        _mu(told, number, "c_mu", AFTER, ("mu_nearer_lw", "mu_nearer_cw", "mu_gains_more_cw")),
+        _values(told, number, "d_values", AFTER, ("tail_lw", "tail_cw")),
+    ]
+
+
+def all_before(told: Told, number: int) -> list[page.Block]:
+    """Supp 4: LW, CW and SW before re-weighting, six panels."""
+    labels = ("LW", "CW", "SW")
+    means = [f"{label} {told.first.paper[label].mean_alpha:.3f}" for label in labels]
+    return [
+        _counterpart(
+            figures.weight_violins(_shown(told, labels)),
+            number,
+            "a_weights",
+            "Weights by record, before re-weighting",
+            f"Mean weights: {', '.join(means)}. {told.said('lw_more_efficient')}",
+        ),
+        bounds_before(told, number, "b_bounds"),
+        _statistics(told, number, "c_quantiles", ("q15", "q90"), labels, ("lw_best",)),
+        _statistics(told, number, "d_mean_median", ("mean", "median"), labels, ("lw_best",)),
+        _mu(told, number, "e_mu", labels, ()),
+        _values(told, number, "f_values", labels, ()),
+    ]
+
+
+def _statistics(
+    told: Told, number: int, part: str, names: Sequence[str], labels: Sequence[str], said: Sequence[str] | None = None
+) -> page.Block:
+    compared = {
+        label: [c for c in told.detail.paper[label].comparisons if c.synthetic.statistic.name in names]
+        for label in labels
+    }
+    errors = [
+        f"{name} {', '.join(f'{label} {_signed(told.first.error(label, name))}' for label in labels)}" for name in names
+    ]
+    if said is None:
+        said = [f"{stem}_final_nearer_{name}" for stem in ("cw", "lw") for name in names]
+    caption = (
+        f"Bootstrap resamples; the band is the data's 95 % interval. Errors: {'; '.join(errors)}. {told.said(*said)}"
+    )
+    title = f"{' and '.join(names)} of data and synthetic tables"
+    return _counterpart(figures.statistic_violins(compared), number, part, title, caption)
+
+
+def _signed(error: float) -> str:
+    return f"{error:+,.2f}" if abs(error) < 100 else f"{error:+,.0f}"
+
+
+def _mu(told: Told, number: int, part: str, labels: Sequence[str], said: Sequence[str]) -> page.Block:
+    mean = told.first.values["mean"]
+    errors = [f"{label} {_signed(told.first.paper[label].mu - mean)}" for label in labels]
+    drawn = figures.mean_densities(_shown(told, labels), mean)
+    caption = f"Posterior mean of mu minus the data's mean: {', '.join(errors)}. {told.said(*said)}"
+    return _counterpart(drawn, number, part, "Posterior density of mu", caption)
+
+
+def _values(told: Told, number: int, part: str, labels: Sequence[str], said: Sequence[str]) -> page.Block:
+    synthetic = {label: together(list(told.detail.paper[label].tables)) for label in labels}
+    tails = [f"{label} {short(told.first.paper[label].tail)}" for label in labels]
+    drawn = figures.value_violins(told.detail.column, told.detail.values, synthetic)
+    caption = f"99th percentiles: data {short(told.first.tail)}, {', '.join(tails)}. {told.said(*said)}"
+    return _counterpart(drawn, number, part, "Values of data and synthetic tables", caption)
+
+
+# Over all tables.
+
+
+def over_tables(told: Told) -> page.Section:
+    """How often each statement holds, and errors and bounds at both settings."""
+    outcome = shares(told.statements, told.found)
+    results = results_of(told)
+    statements = [
+        (
+            s.words,
+            s.place,
+            outcome[s.name]["share"],
+            outcome[s.name]["standard_error"],
+            "yes" if s.holds(told.first) else "no",
+        )
+        for s in told.statements
+    ]
+    blocks: list[page.Block] = [
+        page.table(
+            f"The paper's statements on {len(told.found):,} tables",
+            ("statement", "place", "share of tables", "standard error", "on the table shown"),
+            statements,
+        ),
+        page.heading("At the paper's own settings"),
+        _setting_table(results["paper_settings"], "Errors (root mean squared, over tables) and bounds"),
+        page.figure_block(_error_figure(told, "paper", (*BEFORE, "LW_final", "CW_final"))),
+        page.text(_order_words(results["orders"]["paper"])),
+        page.heading(f"All at epsilon = {told.epsilon:g} per draw"),
+        _setting_table(
+            {label: results["equal_epsilon"][label] for label in WEIGHTED},
+            "Errors (root mean squared, over tables), each synthesizer's last dial searched so that 2 Delta is at "
+            f"most {told.epsilon:g}",
+        ),
+        page.figure_block(_error_figure(told, "equal", WEIGHTED)),
+        page.text(_order_words(results["orders"]["equal"])),
+    ]
+    return page.Section("tables", f"Over {len(told.found):,} tables", tuple(blocks))
+
+
+def _setting_table(results: dict[str, Any], caption: str) -> page.Block:
+    heads = (
+        "synthesizer",
+        "Delta (mean)",
+        "epsilon per draw (mean)",
+        "mean weight",
+        *STATISTICS,
+        "sd",
+        "all four, scaled",
+    )
+    lines = [
+        (
+            label,
+            page.bound(r["delta"]["mean"]),
+            page.bound(2 * r["delta"]["mean"]),
+            r["mean_alpha"]["mean"],
+            *(r["rmse"][name] for name in (*STATISTICS, "sd")),
+            r["loss"]["mean"],
+        )
+        for label, r in results.items()
+    ]
+    return page.table(caption, heads, lines, series=True)
+
+
+def _order_words(counted: dict[str, int]) -> str:
+    listed = "; ".join(f"{order} on {times:,}" for order, times in counted.items() if times)
+    return f"Order of LW, CW and SW by the four statistics together, least error first: {listed} of the tables."
+
+
+def _error_figure(told: Told, setting: str, labels: Sequence[str]) -> Figure:
+    panels = []
+    words = []
+    for name in STATISTICS:
+        errors = {label: [one.error(label, name, setting) for one in told.found] for label in labels}
+        marks = tuple(violin(label, Values.of(line)) for label, line in errors.items())
+        means = [f"{label} {_signed(float(np.mean(line)))}" for label, line in errors.items()]
+        words.append(f"{name} {', '.join(means)}")
+        panels.append(
+            Panel(name, "error", (Reference("no error", 0.0), *marks), f"{name}, mean error: {', '.join(means)}.")
+        )
+    at = "the paper's settings" if setting == "paper" else f"epsilon = {told.epsilon:g} per draw"
+    return Figure(
+        f"errors_{setting}",
+        f"Errors over tables at {at}",
+        f"Not in the paper: statistic of the synthetic tables minus the data's, one value per table. Mean errors: "
+        f"{'; '.join(words)}.",
+        tuple(panels),
+        colours([CONFIDENTIAL, *labels]),
+    )
+
+
+def interval_table(told: Told, published: dict[str, dict[str, Interval]]) -> page.Block:
+    """The table of Supp 3: intervals of the paper and of the table shown."""
+    lines = []
+    for name in STATISTICS:
+        for label in ("data", *AFTER):
+            lines.append((label, name, published[label][name], interval_of(told.first, label, name)))
+    heads = ("synthesizer", "statistic", "paper, its table", "ours, the table shown")
+    return page.table("95 % intervals (the table of Supp 3)", heads, lines)

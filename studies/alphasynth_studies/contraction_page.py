@@ -1,0 +1,215 @@
+"""The page of the contraction study: bounds and statistics over databases, and bounds over n."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from alphasynth import page
+from alphasynth.guarantee import round_up
+from alphasynth.marks import Figure, Line, Panel, Reference, short, violin
+from alphasynth.palette import CONFIDENTIAL, colours
+from alphasynth.values import Values
+from alphasynth_studies.local_bounds import ROUNDS
+from alphasynth_studies.study import figure_name
+
+N = 1_000
+M = 20
+NAMES, QUANTILES = ("mean", "median", "q15", "q90"), (0.5, 0.15, 0.9)
+
+
+@dataclass(frozen=True, eq=False)
+class Generator:
+    """What databases are drawn from, the model fitted to them, and the bound at which the paper sees LW gather."""
+
+    name: str
+    words: str
+    log_pmf: np.ndarray
+    model: Any
+    global_value: float
+    bounds_figure: int = 0
+    utility_figure: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Many:
+    """What came of many databases of one generator: Delta (R, 3), statistics of the tables (R, 4) and (R, 3, 4)."""
+
+    results: dict[str, Any]
+    delta: np.ndarray
+    own: np.ndarray
+    synthetic: np.ndarray | None
+
+
+def range_of(summary: dict[str, Any]) -> float:
+    """Largest minus smallest bound."""
+    return float(summary["largest_delta"] - summary["smallest_delta"])
+
+
+def section(generator: Generator, found: Many) -> page.Section:
+    """Bounds and statistics of one generator's databases at n = 1,000."""
+    heads = (
+        "synthesizer",
+        "databases",
+        "median Delta",
+        "mean",
+        "sd",
+        "smallest",
+        "largest",
+        "share above",
+        "95 % interval",
+    )
+    lines = []
+    for label in ROUNDS:
+        s = found.results[label]
+        low, high = s["share_above_global_interval"]
+        lines.append(
+            (
+                label,
+                s["num_databases"],
+                s["median_delta"],
+                s["mean_delta"],
+                s["sd_delta"],
+                s["smallest_delta"],
+                page.bound(s["largest_delta"]),
+                s["share_above_global"],
+                f"{low:.3f} to {high:.3f}",
+            )
+        )
+    errors = [
+        (label, name, error["mean"], error["standard_error"], error["rmse"])
+        for label in ROUNDS
+        for name, error in found.results[label]["error"].items()
+    ]
+    blocks = (
+        page.table(
+            f"Local bounds, {generator.words}, n = {N:,}; above the paper's global value {generator.global_value:g}",
+            heads,
+            lines,
+            series=True,
+        ),
+        page.figure_block(_bounds_figure(generator, found)),
+        page.figure_block(_tail_figure(generator, found)),
+        page.figure_block(_utility_figure(generator, found)),
+        page.table(
+            f"Statistics of {M} synthetic tables (mean) minus the database's own, over databases",
+            ("synthesizer", "statistic", "mean error", "its standard error", "root mean squared error"),
+            errors,
+            series=True,
+        ),
+    )
+    return page.Section(generator.name, f"Databases from {generator.words}", blocks)
+
+
+def _bounds_figure(generator: Generator, found: Many) -> Figure:
+    lw = found.results["LW"]
+    low, high = lw["share_above_global_interval"]
+    reference = Reference(f"the paper's global value, {generator.global_value:g}", generator.global_value)
+    violins = [violin(label, Values.of(delta), bounds=True) for label, delta in zip(ROUNDS, found.delta.T, strict=True)]
+    seen = (
+        f"LW's local bounds have median {short(lw['median_delta'])} and reach from {short(lw['smallest_delta'])} to "
+        f"{round_up(lw['largest_delta'])}. {lw['share_above_global']:.0%} of the databases (95 % interval {low:.0%} to "
+        f"{high:.0%}) lie above {generator.global_value:g}; the paper sees nearly none there."
+    )
+    return Figure(
+        figure_name(generator.bounds_figure, "bounds"),
+        f"Local Lipschitz bounds over databases, {generator.words}",
+        f"The paper's Figure {generator.bounds_figure}: one bound per database; the dashed line is the value at which "
+        f"the paper sees LW's gather. {seen}",
+        (Panel("", "Delta of a database", (reference, *violins), seen),),
+        colours(ROUNDS),
+    )
+
+
+def _tail_figure(generator: Generator, found: Many) -> Figure:
+    marks: list[Any] = [Reference(f"the paper's global value, {generator.global_value:g}", generator.global_value)]
+    words = []
+    for label, delta in zip(ROUNDS[1:], found.delta.T[1:], strict=True):
+        x = np.sort(delta)
+        share = 1 - np.arange(1, len(x) + 1) / len(x)
+        picked = np.unique(np.linspace(0, len(x) - 1, 200).astype(int))
+        ninety = float(np.quantile(delta, 0.95))
+        words.append(f"one database in twenty has a bound above {short(ninety)} under {label}")
+        marks.append(Line(label, x[picked], share[picked], f"{label}: one in twenty above {short(ninety)}"))
+    seen = f"{'; '.join(words)}.".capitalize()
+    return Figure(
+        f"share_above_{generator.name}",
+        f"Share of databases above a bound, {generator.words}",
+        f"Not in the paper. {seen}",
+        (Panel("", "Delta", tuple(marks), seen, "share of databases above"),),
+        colours(ROUNDS),
+    )
+
+
+def _utility_figure(generator: Generator, found: Many) -> Figure:
+    assert found.synthetic is not None, "statistics of the tables were asked for"
+    panels = []
+    words = []
+    for number, name in enumerate(NAMES):
+        held = {CONFIDENTIAL: found.own[:, number]}
+        held |= {label: found.synthetic[:, at, number] for at, label in enumerate(ROUNDS)}
+        marks = tuple(violin(label, Values.of(values)) for label, values in held.items())
+        errors = [f"{label} {found.results[label]['error'][name]['mean']:+.2f}" for label in ROUNDS]
+        words.append(f"{name} {', '.join(errors)}")
+        panels.append(Panel(name, name, marks, f"{name}, mean error: {', '.join(errors)}."))
+    return Figure(
+        figure_name(generator.utility_figure, "estimands"),
+        f"Statistics over databases, {generator.words}",
+        f"The paper's Figure {generator.utility_figure}: statistics of each database, and of its synthetic tables "
+        f"(mean of {M}). Mean signed errors: {'; '.join(words)}.",
+        tuple(panels),
+        colours([CONFIDENTIAL, *ROUNDS]),
+    )
+
+
+def over_n_section(generator: Generator, by_n: dict[int, Many], contraction: dict[str, Any]) -> page.Section:
+    """Bounds of one generator's databases over n."""
+    lines = [
+        (
+            label,
+            n,
+            s["num_databases"],
+            s["median_delta"],
+            s["sd_delta"],
+            range_of(s),
+            page.bound(s["largest_delta"]),
+            s["share_above_global"],
+        )
+        for label in ROUNDS
+        for n, many in by_n.items()
+        for s in [many.results[label]]
+    ]
+    first, last = contraction["first_n"], contraction["last_n"]
+    seen = (
+        f"From n = {first:,} to n = {last:,} the standard deviation of LW's local bounds changes by the factor "
+        f"{contraction['spread_ratio']:.2f}, their range by {contraction['range_ratio']:.2f} and their median by "
+        f"{contraction['drift']:.2f}."
+    )
+    gathers = contraction["spread_ratio"] <= 0.5 and abs(contraction["drift"] - 1) <= 0.05
+    seen += " They gather at one value." if gathers else " They do not gather at one value."
+    violins = tuple(violin(f"n = {n:,}", Values.of(many.delta[:, 1]), bounds=True) for n, many in by_n.items())
+    reference = Reference(f"the paper's global value, {generator.global_value:g}", generator.global_value)
+    figure = Figure(
+        f"over_n_{generator.name}",
+        f"LW's local bounds over n, {generator.words}",
+        "The paper shows n = 1,000 only and says that local bounds come arbitrarily near a global one as n grows. "
+        f"{seen}",
+        (Panel("", "Delta of a database", (reference, *violins), seen),),
+        colours([f"n = {n:,}" for n in by_n], "LW"),
+    )
+    heads = ("synthesizer", "n", "databases", "median Delta", "sd", "range", "largest", "share above")
+    table = page.table(f"Local bounds over n; above {generator.global_value:g}", heads, lines, series=True)
+    return page.Section(f"{generator.name}-over-n", f"Over n, {generator.words}", (page.figure_block(figure), table))
+
+
+def printed(results: dict[str, Any]) -> page.Section:
+    """What the dispersions as printed in Supp 5 would give."""
+    printed, read = results["as_printed"]["LW"], results["mixture"]["LW"]
+    words = (
+        "Supp 5 prints the dispersions (5, 5), which is no mixture; section 3 has (5, 20). With NB(100, 5) LW's local "
+        f"bounds have median {short(printed['median_delta'])}, with (5, 20) {short(read['median_delta'])}; the paper's "
+        "value is 6. So (5, 20) is what was run."
+    )
+    return page.Section("printed", "The dispersions as printed", (page.text(words),))
