@@ -15,6 +15,7 @@ class Expected:
     """A number of the paper's. `name` leads to ours in the results, steps with dots between.
 
     The reason starts with the number and the tolerance, `6 ± 0.4: ...`, so that no one changes one without the others.
+    `remark` says what we found out where ours does not hold.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Expected:
     paper: float
     tolerance: float
     reason: str
+    remark: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a number whose reason speaks of another, and a tolerance that is none."""
@@ -59,7 +61,7 @@ class Line:
     verdict: str
 
     def flat(self) -> dict[str, Any]:
-        """For a file: name, place, what, paper, tolerance, reason, ours, verdict."""
+        """For a file: name, place, what, paper, tolerance, reason, remark, ours, verdict."""
         return {**asdict(self.expected), "ours": self.ours, "verdict": self.verdict}
 
 

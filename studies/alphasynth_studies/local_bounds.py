@@ -38,11 +38,12 @@ MOST_BEYOND = 1e-9  # probability past the last value that a simulated distribut
 
 
 class Bounds(NamedTuple):
-    """By database and round (R, 3): Delta and the share of proposals taken; and m draws (R, 3, m, D)."""
+    """By database and round (R, 3): Delta, the smallest F of a record, share of proposals taken; draws (R, 3, m, D)."""
 
-    delta: np.ndarray
-    acceptance: np.ndarray
-    draws: np.ndarray
+    delta: Array
+    smallest: Array
+    acceptance: Array
+    draws: Array
 
 
 @dataclass
@@ -143,11 +144,11 @@ def _sorted_values(key: Array, cdf: Array, n: int) -> Array:
 
 
 @partial(jax.jit, static_argnames=("model", "m", "chunk"))
-def _local_bounds(keys: Array, counts: Array, model: Model, m: int, chunk: int) -> tuple[Array, Array, Array]:
+def _local_bounds(keys: Array, counts: Array, model: Model, m: int, chunk: int) -> Bounds:
     return jax.lax.map(lambda one: _bounds_of(model, m, *one), (keys, counts), batch_size=chunk)
 
 
-def _bounds_of(model: Model, m: int, key: Array, counts: Array) -> tuple[Array, Array, Array]:
+def _bounds_of(model: Model, m: int, key: Array, counts: Array) -> Bounds:
     """The rounds of one database: fit, bound each record, weigh; the weights of a round are made in the one before."""
     y = jnp.nonzero(counts, size=CAPACITY, fill_value=0)[0]
     size = jnp.sum(counts > 0)
@@ -162,7 +163,7 @@ def _bounds_of(model: Model, m: int, key: Array, counts: Array) -> tuple[Array, 
     def reweight(largest: Array, alpha: Array) -> Array:
         return level(largest, K * jnp.max(weighted(alpha, largest, jnp)), jnp)
 
-    def one_round(alpha: Array, number: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+    def one_round(alpha: Array, number: Array) -> tuple[Array, Bounds]:
         data = Data(columns, alpha * records, size)
         noise = _noise(jax.random.fold_in(key, number), model.prior.size)
         chains, taken, _ = propose_and_accept(model, data, find_mode(model, start, data), noise, ATTEMPTS[0])
@@ -171,9 +172,10 @@ def _bounds_of(model: Model, m: int, key: Array, counts: Array) -> tuple[Array, 
         delta = jnp.max(weighted(alpha, largest, jnp))
         following = jax.lax.switch(number, (lw, reweight, lambda largest, alpha: alpha), largest, alpha)
         picked = u[jnp.arange(m) * (len(u) // m)]
-        return jnp.where(held, following, 0.0), (delta, taken.mean(), picked)
+        smallest = jnp.min(jnp.where(held, largest, jnp.inf))
+        return jnp.where(held, following, 0.0), Bounds(delta, smallest, taken.mean(), picked)
 
-    rounds: tuple[Array, Array, Array] = jax.lax.scan(one_round, held.astype(float), jnp.arange(len(ROUNDS)))[1]
+    rounds: Bounds = jax.lax.scan(one_round, held.astype(float), jnp.arange(len(ROUNDS)))[1]
     return rounds
 
 

@@ -219,6 +219,8 @@ STUDY = Study(
             1.0,
             0.02,
             "1 ± 0.02: said to give the same epsilon by construction, so only chance in the draws is allowed for",
+            "A smaller weight widens the posterior, whose draws then reach further. The scalar has to be searched, "
+            "as SW does here unless alpha is given.",
         ),
         *(statement.expected for statement in STATEMENTS),
     ),

@@ -20,7 +20,7 @@ from alphasynth_studies.expected import FAILS, HOLDS, Line, plain
 from alphasynth_studies.study import SEED, Asked, Findings, Study
 
 RESULTS, EXPECTED, PAGE, FIGURES = "results.json", "expected.csv", "report.html", "figures"
-HEADS = ("what", "place", "paper", "ours", "tolerance", "why", "verdict")
+HEADS = ("what", "paper", "ours", "tolerance", "verdict", "place", "why")
 
 
 def carry_out(study: Study, asked: Asked, out: Path, signals: Interruption) -> list[Line]:
@@ -82,7 +82,7 @@ def summary(study: Study, asked: Asked, lines: Sequence[Line], mark: str = "") -
 
 def _cells(line: Line) -> tuple[str, ...]:
     e = line.expected
-    return (e.what, e.place, plain(e.paper), shown(line.ours), plain(e.tolerance), why(line), line.verdict)
+    return (e.what, plain(e.paper), shown(line.ours), plain(e.tolerance), line.verdict, e.place, why(line))
 
 
 def why(line: Line) -> str:
@@ -110,6 +110,20 @@ def verdicts(lines: Sequence[Line]) -> str:
     return f"{words}, {others} were not measured." if others else f"{words}."
 
 
+def is_statement(line: Line) -> bool:
+    """Whether a line is about how often a statement holds."""
+    return line.expected.name.startswith("statements.")
+
+
+def _table(caption: str, lines: Sequence[Line]) -> list[page.Block]:
+    numbers = {1: lambda line: line.expected.paper, 2: lambda line: line.ours, 3: lambda line: line.expected.tolerance}
+    cells = [
+        [page.Cell(text, numbers[i](line) if i in numbers else None) for i, text in enumerate(_cells(line))]
+        for line in lines
+    ]
+    return [page.table(caption, HEADS, cells)] if cells else []
+
+
 def build(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line]) -> page.Page:
     """The page: what was done, what the paper says and what we find, then the study's own sections."""
     facts = page.facts(
@@ -124,11 +138,9 @@ def build(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line])
         facts,
         *(toy if asked.size == "toy" else []),
         page.text(verdicts(lines)),
-        page.table("The paper's numbers and ours", HEADS, [_cells(line) for line in lines]),
-        page.note(
-            "A statement's number is the share of tables on which it holds. 'Does not hold' means further from the "
-            "paper's number than the tolerance."
-        ),
+        *_table("The paper's numbers and ours", [line for line in lines if not is_statement(line)]),
+        *_table("The paper's statements: share of tables on which each holds", list(filter(is_statement, lines))),
+        page.note("'Does not hold' means further from the paper's number than the tolerance, for the reason given."),
     )
     sections = (page.Section("verdicts", "The paper and ours", opening), *findings.sections)
     banners = (f"{findings.mark[:1].upper()}{findings.mark[1:]}.",) if findings.mark else ()

@@ -1,0 +1,268 @@
+"""docs/reproduction.md from the studies' results: `python -m alphasynth_studies.reproduction RESULTS DOCUMENT`.
+
+RESULTS is a folder with NAME.json for each study, and contraction-large.json where that was run too.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from alphasynth_studies import NAMES, named_study
+from alphasynth_studies.expected import FAILS, Line, plain
+from alphasynth_studies.nb_mixture import PUBLISHED, middle
+from alphasynth_studies.output import is_statement, shown, verdicts
+from alphasynth_studies.study import Study
+from alphasynth_studies.synthesizers import STATISTICS
+
+LARGE = "contraction-large"
+Results = Mapping[str, Any]
+
+
+def document(results: Mapping[str, Results]) -> str:
+    """The document; `results` by study, as their results.json say."""
+    found = {name: (named_study(name), results[name]) for name in NAMES}
+    parts = [_opening(found), *(_failures(*found[name]) for name in NAMES)]
+    parts += [_mixture(*found["nb-mixture"]), _salary(*found["salary"])]
+    parts.append(_contraction(*found["contraction"], results.get(LARGE)))
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _opening(found: Mapping[str, tuple[Study, Results]]) -> str:
+    counts = "\n".join(
+        f"- **{study.name}** ({study.place}): {verdicts(study.lines(results))}" for study, results in found.values()
+    )
+    return f"""# The paper, reproduced
+
+The numbers and figures of the paper (Savitsky, Hu and Williams, *Vector-weighted Mechanisms for Utility Maximization
+under Differential Privacy*) beside ours. This page is generated: `make reproduction` runs the studies at the size
+`paper` and writes it from their results. One study alone, with its page and figures:
+
+    alphasynth study nb-mixture --size paper --out nb-mixture
+
+{counts}
+
+A number holds if ours lies within its tolerance, whose reason stands beside it. A statement that the paper makes of its
+one table holds if it is true of at least nine tables in ten from the same source. What the paper leaves open and how we
+read it is in [studies/NOTES.md](../studies/NOTES.md); whether the guarantee itself survives an audit is another matter
+([guarantee.md](guarantee.md)).
+
+# What does not hold"""
+
+
+def _table(heads: Sequence[str], lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    rule = ["---:" if i in right else "---" for i in range(len(heads))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *lines))
+
+
+def _failures(study: Study, results: Results) -> str:
+    failed = [line for line in study.lines(results) if line.verdict == FAILS]
+    lines = [_line(line, line.expected.remark) for line in failed]
+    marked = f" ({results['mark']})" if results["mark"] else ""
+    table = _table(("what", "place", "paper", "ours", "tolerance", "what we found"), lines, (2, 3, 4))
+    return f"## {study.name}{marked}\n\n{table if lines else 'Everything holds.'}"
+
+
+def _line(line: Line, words: str) -> tuple[str, ...]:
+    e = line.expected
+    return e.what, e.place, plain(e.paper), shown(line.ours), plain(e.tolerance), words
+
+
+def _reasons(lines: Sequence[Line]) -> str:
+    """Numbers with their tolerances, verdicts and reasons."""
+    cells = [
+        (
+            *_line(line, line.expected.reason.partition(": ")[2])[:5],
+            line.verdict,
+            line.expected.reason.partition(": ")[2],
+        )
+        for line in lines
+    ]
+    return _table(("what", "place", "paper", "ours", "tolerance", "verdict", "why that tolerance"), cells, (2, 3, 4))
+
+
+def _numbers_and_statements(study: Study, results: Results) -> str:
+    lines = study.lines(results)
+    numbers, statements = [line for line in lines if not is_statement(line)], [*filter(is_statement, lines)]
+    said = []
+    for line in statements:
+        share = results["statements"][line.expected.name.split(".")[1]]
+        said.append((line.expected.what, line.expected.place, f"{share['holds']:,} of {share['of']:,}", line.verdict))
+    blocks = [_reasons(numbers)]
+    if said:
+        blocks.append("How often the paper's statements hold, over all tables:")
+        blocks.append(_table(("statement", "place", "tables", "verdict"), said, (2,)))
+    return "\n\n".join(blocks)
+
+
+def _intro(study: Study, results: Results) -> str:
+    mark = f"**{results['mark'][:1].upper()}{results['mark'][1:]}.** " if results["mark"] else ""
+    return f"# {study.title} ({study.place})\n\n{mark}{study.simulates}\n\n{study.runs}"
+
+
+def _mixture(study: Study, results: Results) -> str:
+    heads = ("synthesizer", "statistic", "paper", "ours, mean", "standard error", "sd of one table", "paper's sign on")
+    lines = []
+    for label in ("LW", "LW_final", "CW", "CW_final", "SW", "Unweighted"):
+        for name in STATISTICS:
+            shift = results["intervals"][label][name]["shift"]
+            published = label in PUBLISHED
+            paper = middle(PUBLISHED[label][name]) - middle(PUBLISHED["data"][name]) if published else None
+            sign = f"{results['signs'][label][name]['share']:.0%}" if published else ""
+            numbers = (
+                "" if paper is None else f"{paper:+.2f}",
+                f"{shift['mean']:+.2f}",
+                f"{shift['standard_error']:.2f}",
+            )
+            lines.append((label, name, *numbers, f"{shift['sd']:.2f}", sign))
+    return f"""{_intro(study, results)}
+
+## The table of Supp 3: signed errors
+
+Middle of the synthesizer's 95 % interval minus the middle of the data's; the paper's from its one table, ours over
+{results["tables"]:,} tables. "Paper's sign on" is the share of tables whose error has the sign of the paper's.
+
+{_table(heads, lines, (2, 3, 4, 5, 6))}
+
+## Errors at the paper's settings and at one epsilon
+
+{_errors(results)}
+
+{_orders(results)}
+
+## All numbers and statements
+
+{_numbers_and_statements(study, results)}"""
+
+
+def _errors(results: Results) -> str:
+    """Root mean squared errors and bounds, at both settings."""
+    names = (*STATISTICS, "sd")
+    lines = []
+    epsilon = results["equal_epsilon"]["epsilon_per_draw"]
+    settings = (("paper's", results["paper_settings"]), (f"epsilon {epsilon:g}", results["equal_epsilon"]))
+    for setting, made in settings:
+        for label, r in made.items():
+            if isinstance(r, Mapping):
+                errors = [_short(r["rmse"][name]) for name in names]
+                bound, weight = f"{r['delta']['mean']:.2f}", f"{r['mean_alpha']['mean']:.3f}"
+                lines.append((setting, label, bound, weight, *errors, f"{r['loss']['mean']:.2f}"))
+    heads = ("settings", "synthesizer", "Delta (mean)", "mean weight", *names, "all four, scaled")
+    words = (
+        f"Root mean squared errors of the statistics over {results['tables']:,} tables. Delta is the mean of what the"
+        " tables "
+        'come to, 1,000 draws each; epsilon per draw is twice as much. "All four, scaled" is the mean absolute error of the '
+        "paper's four statistics in half widths of the data's intervals."
+    )
+    return f"{words}\n\n{_table(heads, lines, range(2, len(heads)))}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
+
+
+def _orders(results: Results) -> str:
+    words = []
+    for setting, name in (("paper", "at the paper's settings"), ("equal", "at one epsilon")):
+        listed = "; ".join(f"{order} on {times:,}" for order, times in results["orders"][setting].items() if times)
+        words.append(f"{name} {listed}")
+    return f"Order of LW, CW and SW by that measure, least error first: {', and '.join(words)} of the tables."
+
+
+def _salary(study: Study, results: Results) -> str:
+    units = results["units"]
+    return f"""{_intro(study, results)}
+
+Delta has a unit: LW's is {units["dollars"]:.2f} with salaries in dollars and {units["thousands"]:.2f} with the same
+salaries in thousands, and no posterior depends on which is chosen. The study uses dollars.
+
+{_errors(results)}
+
+{_orders(results)}
+
+## All numbers and statements of section 4
+
+{_numbers_and_statements(study, results)}"""
+
+
+def _contraction(study: Study, results: Results, large: Results | None) -> str:
+    heads = (
+        "generator",
+        "synthesizer",
+        "databases",
+        "median Delta",
+        "mean",
+        "sd",
+        "smallest",
+        "largest",
+        "above",
+        "share above",
+    )
+    lines = []
+    for run in (results, *([large] if large else [])):
+        for name, value in (("poisson", 3.5), ("mixture", 6.0)):
+            for label in ("Unweighted", "LW", "LW_final"):
+                lines.append((name, *_bounds(run[name][label], label), f"{value:g}", _share(run[name][label])))
+    over = []
+    for run in (results, *([large] if large else [])):
+        for name in ("poisson", "mixture"):
+            for n, by_label in run[name]["over_n"].items():
+                over.append((name, f"{int(n):,}", *_bounds(by_label["LW"], None), _share(by_label["LW"])))
+    over_heads = (
+        "generator",
+        "n",
+        "databases",
+        "median Delta of LW",
+        "mean",
+        "sd",
+        "smallest",
+        "largest",
+        "share above",
+    )
+    extremes = results["mixture"]["extremes"]
+    where = "" if large is None else f" The larger run was made on one {large['device']}."
+    return f"""{_intro(study, results)}
+
+## Local bounds at n = 1,000
+
+"Above" is the global value that the paper gives for LW.{where}
+
+{_table(heads, lines, range(2, len(heads)))}
+
+## Local bounds over n
+
+{_table(over_heads, over, range(1, len(over_heads)))}
+
+The bounds do not gather as n grows, and the reason can be written down. LW's bound of a record is F (M - F) / (M - m),
+where M and m are the largest and smallest F of the database; its largest value is M^2 / (4 (M - m)). M is minus the log
+density of the most extreme record: it moves out with n, and the extreme of a sample keeps its scatter however large the
+sample. On the mixture at n = 1,000 the formula's correlation with LW's Delta is {extremes["correlation"]:.3f}, and
+Delta is {extremes["median_ratio"]:.2f} times the formula (median).
+
+## All numbers of Supp 5
+
+{_numbers_and_statements(study, results)}"""
+
+
+def _bounds(summary: Results, label: str | None) -> tuple[str, ...]:
+    names = ("median_delta", "mean_delta", "sd_delta", "smallest_delta", "largest_delta")
+    numbers = (f"{summary['num_databases']:,}", *(f"{summary[name]:.2f}" for name in names))
+    return numbers if label is None else (label, *numbers)
+
+
+def _share(summary: Results) -> str:
+    return f"{summary['share_above_global']:.1%}"
+
+
+def main(folder: Path, target: Path) -> None:
+    """Read the results and write the document."""
+    names = [name for name in (*NAMES, LARGE) if (folder / f"{name}.json").exists()]
+    results = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names}
+    target.write_text(document(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
