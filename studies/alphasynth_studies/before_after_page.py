@@ -16,7 +16,7 @@ from alphasynth.palette import CONFIDENTIAL, colours
 from alphasynth.values import Values, together
 from alphasynth.weighting import Weighting
 from alphasynth_studies.before_after import AFTER, BEFORE, WEIGHTED, Told, interval_of, results_of
-from alphasynth_studies.statements import shares
+from alphasynth_studies.statements import means_in_words, shares
 from alphasynth_studies.study import figure_name
 from alphasynth_studies.synthesizers import STATISTICS
 
@@ -191,19 +191,14 @@ def over_tables(told: Told) -> page.Section:
     outcome = shares(told.statements, told.found)
     results = results_of(told)
     statements = [
-        (
-            s.words,
-            s.place,
-            outcome[s.name]["share"],
-            outcome[s.name]["standard_error"],
-            "yes" if s.holds(told.first) else "no",
-        )
+        (s.words, o["share"], o["standard_error"], "yes" if s.holds(told.first) else "no", means_in_words(o))
         for s in told.statements
+        for o in (outcome[s.name],)
     ]
     blocks: list[page.Block] = [
         page.table(
             f"The paper's statements on {len(told.found):,} tables",
-            ("statement", "place", "share of tables", "standard error", "on the table shown"),
+            ("statement", "share of tables", "standard error", "on the table shown", "means over tables"),
             statements,
         ),
         page.heading("At the paper's own settings"),

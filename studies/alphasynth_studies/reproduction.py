@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from alphasynth.guarantee import round_up
 from alphasynth_studies import NAMES, named_study
 from alphasynth_studies.expected import FAILS, Line, plain
 from alphasynth_studies.nb_mixture import PUBLISHED, middle
 from alphasynth_studies.output import is_statement, shown, verdicts
+from alphasynth_studies.statements import means_in_words
 from alphasynth_studies.study import Study
 from alphasynth_studies.synthesizers import STATISTICS
 
@@ -60,10 +62,18 @@ def _table(heads: Sequence[str], lines: Sequence[Sequence[str]], right: Sequence
 
 def _failures(study: Study, results: Results) -> str:
     failed = [line for line in study.lines(results) if line.verdict == FAILS]
-    lines = [_line(line, line.expected.remark) for line in failed]
+    lines = [_line(line, _found_out(line, results)) for line in failed]
     marked = f" ({results['mark']})" if results["mark"] else ""
     table = _table(("what", "place", "paper", "ours", "tolerance", "what we found"), lines, (2, 3, 4))
     return f"## {study.name}{marked}\n\n{table if lines else 'Everything holds.'}"
+
+
+def _found_out(line: Line, results: Results) -> str:
+    """What our numbers say where the paper's do not hold."""
+    remark = line.expected.remark
+    if not is_statement(line):
+        return remark
+    return f"{means_in_words(results['statements'][line.expected.name.split('.')[1]])} {remark}".strip()
 
 
 def _line(line: Line, words: str) -> tuple[str, ...]:
@@ -152,10 +162,9 @@ def _errors(results: Results) -> str:
                 lines.append((setting, label, bound, weight, *errors, f"{r['loss']['mean']:.2f}"))
     heads = ("settings", "synthesizer", "Delta (mean)", "mean weight", *names, "all four, scaled")
     words = (
-        f"Root mean squared errors of the statistics over {results['tables']:,} tables. Delta is the mean of what the"
-        " tables "
-        'come to, 1,000 draws each; epsilon per draw is twice as much. "All four, scaled" is the mean absolute error of the '
-        "paper's four statistics in half widths of the data's intervals."
+        f"Root mean squared errors of the statistics over {results['tables']:,} tables. Delta is the mean of what the "
+        "tables come to, 1,000 draws each; epsilon per draw is twice as much. The last column is the mean absolute error "
+        "of the paper's four statistics in half widths of the data's intervals."
     )
     return f"{words}\n\n{_table(heads, lines, range(2, len(heads)))}"
 
@@ -249,7 +258,8 @@ Delta is {extremes["median_ratio"]:.2f} times the formula (median).
 
 def _bounds(summary: Results, label: str | None) -> tuple[str, ...]:
     names = ("median_delta", "mean_delta", "sd_delta", "smallest_delta", "largest_delta")
-    numbers = (f"{summary['num_databases']:,}", *(f"{summary[name]:.2f}" for name in names))
+    numbers = (f"{summary['num_databases']:,}", *(f"{summary[name]:.2f}" for name in names[:-1]))
+    numbers = (*numbers, round_up(summary[names[-1]]))
     return numbers if label is None else (label, *numbers)
 
 

@@ -7,7 +7,7 @@ from the same source.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -15,25 +15,63 @@ from typing import Any
 import numpy as np
 
 from alphasynth_studies.expected import Expected
-from alphasynth_studies.synthesizers import STATISTICS, Measured
+from alphasynth_studies.synthesizers import STATISTICS, Measured, Synthesis
 
-FALLING = (
-    "Re-weighted weights are min(1, k Delta / F). With k < 1 the records whose bound was near the largest, and those"
-    " at weight 1 whose F exceeds k Delta, lose up to a twentieth."
-)
-SMALL_GAIN = "The error shrinks on average, but by less than 20 synthetic tables scatter."
+By = Mapping[str, float]
 SAME = 0.1  # two bounds that a violin plot shows as one, as a share
+FALLING = (
+    "Re-weighted weights are min(1, k Delta / F). With k < 1, records whose bound was near the largest lose up to a "
+    "twentieth of their weight."
+)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of a table's synthesizers: what it is, and how it is read off."""
+
+    words: str
+    of: Callable[[Measured, str], float]
+
+
+def _of(words: str, read: Callable[[Synthesis], float]) -> Measure:
+    return Measure(words, lambda one, label: read(one.paper[label]))
+
+
+def _error(statistic: str) -> Measure:
+    return Measure(f"absolute error of the {statistic}", lambda one, label: abs(one.error(label, statistic)))
+
+
+DELTA = _of("largest bound", lambda made: made.delta)
+TYPICAL = _of("median bound over the largest", lambda made: made.typical)
+WEIGHT = _of("mean weight", lambda made: made.mean_alpha)
+LOW = _of("share of records with a bound below half of the largest", lambda made: made.low)
+SPREAD = _of("middle 90 % of bounds over the largest, where weights are below 1", lambda made: made.spread)
+FALLS = _of("share of records whose weight falls", lambda made: made.falling)
+MU = Measure("distance of mu from the data's mean", lambda one, label: abs(one.paper[label].mu - one.values["mean"]))
+TAIL = Measure("absolute error of the 99th percentile", lambda one, label: abs(one.paper[label].tail - one.tail))
+LOSS = Measure("mean scaled error of the four statistics", lambda one, label: one.loss(label))
+FOUR = ("LW", "LW_final", "CW", "CW_final")
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement: its name, the figure or text it stands in, its words, and whether a table keeps it."""
+    """A statement: name, place in the paper, words; what it measures, of which synthesizers, and what must be."""
 
     name: str
     place: str
     words: str
-    holds: Callable[[Measured], bool]
+    measure: Measure
+    labels: tuple[str, ...]
+    rule: Callable[[By], bool]
     remark: str = ""
+
+    def values(self, one: Measured) -> dict[str, float]:
+        """What it measures on one table, by synthesizer."""
+        return {label: self.measure.of(one, label) for label in self.labels}
+
+    def holds(self, one: Measured) -> bool:
+        """Whether a table keeps it."""
+        return bool(self.rule(self.values(one)))
 
     @property
     def expected(self) -> Expected:
@@ -49,164 +87,190 @@ class Statement:
         )
 
 
-def nearer(after: str, before: str, statistic: str) -> Callable[[Measured], bool]:
-    """Whether one synthesizer's statistic is nearer the table's own than another's."""
-    return lambda one: abs(one.error(after, statistic)) < abs(one.error(before, statistic))
+def _below(after: str, before: str) -> Callable[[By], bool]:
+    return lambda by: by[after] < by[before]
 
 
-def _same_delta(after: str, before: str) -> Callable[[Measured], bool]:
-    return lambda one: abs(one.paper[after].delta / one.paper[before].delta - 1) <= SAME
+def _same(after: str, before: str) -> Callable[[By], bool]:
+    return lambda by: abs(by[after] / by[before] - 1) <= SAME
 
 
-def _all_rise(label: str) -> Callable[[Measured], bool]:
-    return lambda one: one.paper[label].falling == 0
-
-
-def _mu_gain(one: Measured, stem: str) -> float:
-    mean = one.values["mean"]
-    return abs(one.paper[stem].mu - mean) - abs(one.paper[f"{stem}_final"].mu - mean)
-
-
-def _tail_nearer(stem: str) -> Callable[[Measured], bool]:
-    return lambda one: abs(one.paper[f"{stem}_final"].tail - one.tail) < abs(one.paper[stem].tail - one.tail)
-
-
-def _gain(one: Measured, stem: str) -> float:
-    return one.loss(stem) - one.loss(f"{stem}_final")
+def _cw_gains_more(by: By) -> bool:
+    return by["CW"] - by["CW_final"] > by["LW"] - by["LW_final"]
 
 
 def statements(before: str, after: str, weights: str, utility: str) -> tuple[Statement, ...]:
     """The statements, with the places where the paper makes them: figures before and after, of weights, of utility."""
+    final = {"LW": ("LW", "LW_final"), "CW": ("CW", "CW_final")}
     return (
         Statement(
             "lower_bounds",
             before,
             "LW, CW and SW have a lower largest bound than Unweighted",
-            lambda one: max(one.paper[label].delta for label in ("LW", "CW", "SW")) < one.paper["Unweighted"].delta,
+            DELTA,
+            ("Unweighted", "LW", "CW", "SW"),
+            lambda by: max(by["LW"], by["CW"], by["SW"]) < by["Unweighted"],
         ),
         Statement(
             "lw_best_control",
             before,
             "LW's bounds lie nearer their maximum than those of CW and SW (median over maximum)",
-            lambda one: one.paper["LW"].typical > max(one.paper["CW"].typical, one.paper["SW"].typical),
-            "CW's largest bound is smaller, so the records it leaves whole lie nearer to it. What the paper sees "
-            "shows in the other tail: CW has more records with very low bounds.",
+            TYPICAL,
+            ("LW", "CW", "SW"),
+            lambda by: by["LW"] > max(by["CW"], by["SW"]),
         ),
         Statement(
             "lw_more_efficient",
             before,
             "LW's weights are higher than CW's (mean)",
-            lambda one: one.paper["LW"].mean_alpha > one.paper["CW"].mean_alpha,
+            WEIGHT,
+            ("LW", "CW"),
+            _below("CW", "LW"),
         ),
         Statement(
             "cw_low_bounds",
             before,
             "CW leaves more records than LW with a bound below half of the largest",
-            lambda one: one.paper["CW"].low > one.paper["LW"].low,
-        ),
-        Statement(
-            "lw_final_delta",
-            weights,
-            "LW_final's Delta equals LW's at k = 0.95 (within a tenth)",
-            _same_delta("LW_final", "LW"),
-        ),
-        Statement(
-            "cw_final_delta",
-            weights,
-            "CW_final's Delta equals CW's at k = 0.95 (within a tenth)",
-            _same_delta("CW_final", "CW"),
-        ),
-        Statement(
-            "lw_final_level",
-            after,
-            "LW_final's bounds are nearly level where weights are below 1 (middle 90 % within a tenth of Delta)",
-            lambda one: one.paper["LW_final"].spread <= 0.1,
-        ),
-        Statement(
-            "cw_final_leveller",
-            after,
-            "CW_final's bounds spread less than CW's where weights are below 1",
-            lambda one: one.paper["CW_final"].spread < one.paper["CW"].spread,
-        ),
-        Statement(
-            "lw_weights_rise", weights, "No record's weight falls from LW to LW_final", _all_rise("LW_final"), FALLING
-        ),
-        Statement(
-            "cw_weights_rise", weights, "No record's weight falls from CW to CW_final", _all_rise("CW_final"), FALLING
-        ),
-        *(
-            Statement(
-                f"cw_final_nearer_{name}",
-                utility,
-                f"CW_final's {name} is nearer the data's than CW's",
-                nearer("CW_final", "CW", name),
-            )
-            for name in STATISTICS
-        ),
-        *(
-            Statement(
-                f"lw_final_nearer_{name}",
-                utility,
-                f"LW_final's {name} is nearer the data's than LW's",
-                nearer("LW_final", "LW", name),
-                SMALL_GAIN,
-            )
-            for name in ("q90", "mean", "median")
-        ),
-        Statement(
-            "mu_nearer_lw",
-            utility,
-            "mu is nearer the data's mean under LW_final than LW",
-            lambda one: _mu_gain(one, "LW") > 0,
-        ),
-        Statement(
-            "mu_nearer_cw",
-            utility,
-            "mu is nearer the data's mean under CW_final than CW",
-            lambda one: _mu_gain(one, "CW") > 0,
-        ),
-        Statement(
-            "mu_gains_more_cw",
-            utility,
-            "mu gains more by re-weighting under CW than under LW",
-            lambda one: _mu_gain(one, "CW") > _mu_gain(one, "LW"),
-            "On some tables mu under CW happens to lie near the data's mean before re-weighting.",
-        ),
-        Statement("tail_lw", utility, "LW_final's 99th percentile is nearer the data's than LW's", _tail_nearer("LW")),
-        Statement("tail_cw", utility, "CW_final's 99th percentile is nearer the data's than CW's", _tail_nearer("CW")),
-        Statement(
-            "cw_gains_more",
-            utility,
-            "Re-weighting improves CW more than LW (the four statistics together)",
-            lambda one: _gain(one, "CW") > _gain(one, "LW"),
+            LOW,
+            ("LW", "CW"),
+            _below("LW", "CW"),
         ),
         Statement(
             "lw_best",
             before,
             "LW has the highest utility of LW, CW and SW (the four statistics together)",
-            lambda one: one.loss("LW") < min(one.loss("CW"), one.loss("SW")),
-            "SW comes first on the other tables. SW errs as Unweighted does, by the model's own misfit, which "
-            "weights that draw tails in partly undo.",
+            LOSS,
+            ("LW", "CW", "SW", "Unweighted"),
+            lambda by: by["LW"] < min(by["CW"], by["SW"]),
+        ),
+        Statement(
+            "lw_final_level",
+            after,
+            "LW_final's bounds are nearly level where weights are below 1 (middle 90 % within a tenth of Delta)",
+            SPREAD,
+            final["LW"],
+            lambda by: by["LW_final"] <= SAME,
+        ),
+        Statement(
+            "cw_final_leveller",
+            after,
+            "CW_final's bounds spread less than CW's where weights are below 1",
+            SPREAD,
+            final["CW"],
+            _below("CW_final", "CW"),
+        ),
+        *(
+            Statement(
+                f"{stem.lower()}_final_delta",
+                weights,
+                f"{stem}_final's Delta equals {stem}'s at k = 0.95 (within a tenth)",
+                DELTA,
+                final[stem],
+                _same(f"{stem}_final", stem),
+            )
+            for stem in ("LW", "CW")
+        ),
+        *(
+            Statement(
+                f"{stem.lower()}_weights_rise",
+                weights,
+                f"No record's weight falls from {stem} to {stem}_final",
+                FALLS,
+                (f"{stem}_final",),
+                lambda by: max(by.values()) == 0,
+                FALLING,
+            )
+            for stem in ("LW", "CW")
+        ),
+        *(
+            Statement(
+                f"{stem.lower()}_final_nearer_{name}",
+                utility,
+                f"{stem}_final's {name} is nearer the data's than {stem}'s",
+                _error(name),
+                final[stem],
+                _below(f"{stem}_final", stem),
+            )
+            for stem, names in (("CW", STATISTICS), ("LW", ("q90", "mean", "median")))
+            for name in names
+        ),
+        *(
+            Statement(
+                f"mu_nearer_{stem.lower()}",
+                utility,
+                f"mu is nearer the data's mean under {stem}_final than {stem}",
+                MU,
+                final[stem],
+                _below(f"{stem}_final", stem),
+            )
+            for stem in ("LW", "CW")
+        ),
+        Statement(
+            "mu_gains_more_cw",
+            utility,
+            "mu gains more by re-weighting under CW than under LW",
+            MU,
+            FOUR,
+            _cw_gains_more,
+        ),
+        *(
+            Statement(
+                f"tail_{stem.lower()}",
+                utility,
+                f"{stem}_final's 99th percentile is nearer the data's than {stem}'s",
+                TAIL,
+                final[stem],
+                _below(f"{stem}_final", stem),
+            )
+            for stem in ("LW", "CW")
+        ),
+        Statement(
+            "cw_gains_more",
+            utility,
+            "Re-weighting improves CW more than LW (the four statistics together)",
+            LOSS,
+            FOUR,
+            _cw_gains_more,
         ),
     )
 
 
 def shares(made: Sequence[Statement], found: Sequence[Measured]) -> dict[str, dict[str, Any]]:
-    """How often each statement holds: on how many tables, the share and its standard error."""
+    """On how many tables each statement holds, the share and its standard error; means of what it measures."""
     outcome = {}
     for statement in made:
-        kept = [bool(statement.holds(one)) for one in found]
+        kept = [statement.holds(one) for one in found]
         share = float(np.mean(kept))
-        error = float(np.sqrt(share * (1 - share) / len(kept)))
-        outcome[statement.name] = {"holds": sum(kept), "of": len(kept), "share": share, "standard_error": error}
+        means = {label: float(np.mean([statement.values(one)[label] for one in found])) for label in statement.labels}
+        outcome[statement.name] = {
+            "holds": sum(kept),
+            "of": len(kept),
+            "share": share,
+            "standard_error": float(np.sqrt(share * (1 - share) / len(kept))),
+            "measure": statement.measure.words,
+            "means": means,
+        }
     return outcome
+
+
+def means_in_words(outcome: Mapping[str, Any]) -> str:
+    """Means over tables of what a statement measures.
+
+    >>> means_in_words({"measure": "mean weight", "means": {"LW": 0.9416, "CW": 0.85}})
+    'Mean weight: LW 0.942, CW 0.85.'
+    """
+    listed = ", ".join(f"{label} {_short(mean)}" for label, mean in outcome["means"].items())
+    return f"{outcome['measure'][:1].upper()}{outcome['measure'][1:]}: {listed}."
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def orders(found: Sequence[Measured], setting: str) -> dict[str, int]:
     """How often LW, CW and SW come in each order, the one with the least error first."""
-    counted = Counter(
-        " < ".join(sorted(("LW", "CW", "SW"), key=lambda label, one=one: one.loss(label, setting)))  # type: ignore[misc]
-        for one in found
-    )
-    every = [" < ".join(order) for order in permutations(("LW", "CW", "SW"))]
+    labels = ("LW", "CW", "SW")
+    losses = [{label: one.loss(label, setting) for label in labels} for one in found]
+    counted = Counter(" < ".join(sorted(labels, key=by.__getitem__)) for by in losses)
+    every = [" < ".join(order) for order in permutations(labels)]
     return {order: counted[order] for order in sorted(every, key=lambda order: -counted[order])}
