@@ -163,8 +163,8 @@ def _errors(results: Results) -> str:
     heads = ("settings", "synthesizer", "Delta (mean)", "mean weight", *names, "all four, scaled")
     words = (
         f"Root mean squared errors of the statistics over {results['tables']:,} tables. Delta is the mean of what the "
-        "tables come to, 1,000 draws each; epsilon per draw is twice as much. The last column is the mean absolute error "
-        "of the paper's four statistics in half widths of the data's intervals."
+        "tables come to, 1,000 draws each; epsilon per draw is twice as much. The last column is the mean absolute "
+        "error of the paper's four statistics in half widths of the data's intervals."
     )
     return f"{words}\n\n{_table(heads, lines, range(2, len(heads)))}"
 
