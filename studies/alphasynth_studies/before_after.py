@@ -61,6 +61,7 @@ def results_of(told: Told) -> dict[str, Any]:
         },
         "sw_overshoot": _spread([one.paper["SW"].delta / one.paper["LW"].delta for one in found]),
         "statements": shares(told.statements, found),
+        "statements_at_equal_epsilon": shares([s for s in told.statements if s.of_utility], found, "equal"),
         "orders": {setting: orders(found, setting) for setting in ("paper", "equal")},
         "intervals": {
             label: {name: _interval(found, label, name) for name in STATISTICS}
@@ -96,7 +97,7 @@ def _synthesizer(found: Sequence[Measured], label: str, setting: str) -> dict[st
     made = [getattr(one, setting)[label] for one in found]
     outcome: dict[str, Any] = {
         name: _spread([getattr(one, name) for one in made])
-        for name in ("delta", "mean_alpha", "whole", "typical", "low", "spread", "rising", "falling")
+        for name in ("delta", "mean_alpha", "whole", "small", "typical", "low", "spread", "rising", "falling")
     }
     errors = {name: [one.error(label, name, setting) for one in found] for name in (*STATISTICS, "sd")}
     outcome["error"] = {name: _spread(line) for name, line in errors.items()}

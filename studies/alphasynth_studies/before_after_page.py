@@ -191,14 +191,28 @@ def over_tables(told: Told) -> page.Section:
     outcome = shares(told.statements, told.found)
     results = results_of(told)
     statements = [
-        (s.words, o["share"], o["standard_error"], "yes" if s.holds(told.first) else "no", means_in_words(o))
+        (
+            s.words,
+            o["share"],
+            o["standard_error"],
+            results["statements_at_equal_epsilon"].get(s.name, {}).get("share"),
+            "yes" if s.holds(told.first) else "no",
+            means_in_words(o),
+        )
         for s in told.statements
         for o in (outcome[s.name],)
     ]
     blocks: list[page.Block] = [
         page.table(
             f"The paper's statements on {len(told.found):,} tables",
-            ("statement", "share of tables", "standard error", "on the table shown", "means over tables"),
+            (
+                "statement",
+                "share of tables",
+                "standard error",
+                f"share at epsilon = {told.epsilon:g}",
+                "on the table shown",
+                "means over tables",
+            ),
             statements,
         ),
         page.heading("At the paper's own settings"),

@@ -30,15 +30,15 @@ class Measure:
     """A number of a table's synthesizers: what it is, and how it is read off."""
 
     words: str
-    of: Callable[[Measured, str], float]
+    of: Callable[[Measured, str, str], float]  # table, synthesizer, setting
 
 
 def _of(words: str, read: Callable[[Synthesis], float]) -> Measure:
-    return Measure(words, lambda one, label: read(one.paper[label]))
+    return Measure(words, lambda one, label, setting: read(one.at(setting)[label]))
 
 
-def _error(statistic: str) -> Measure:
-    return Measure(f"absolute error of the {statistic}", lambda one, label: abs(one.error(label, statistic)))
+def _error(name: str) -> Measure:
+    return Measure(f"absolute error of the {name}", lambda one, label, setting: abs(one.error(label, name, setting)))
 
 
 DELTA = _of("largest bound", lambda made: made.delta)
@@ -47,9 +47,14 @@ WEIGHT = _of("mean weight", lambda made: made.mean_alpha)
 LOW = _of("share of records with a bound below half of the largest", lambda made: made.low)
 SPREAD = _of("middle 90 % of bounds over the largest, where weights are below 1", lambda made: made.spread)
 FALLS = _of("share of records whose weight falls", lambda made: made.falling)
-MU = Measure("distance of mu from the data's mean", lambda one, label: abs(one.paper[label].mu - one.values["mean"]))
-TAIL = Measure("absolute error of the 99th percentile", lambda one, label: abs(one.paper[label].tail - one.tail))
-LOSS = Measure("mean scaled error of the four statistics", lambda one, label: one.loss(label))
+MU = Measure(
+    "distance of mu from the data's mean",
+    lambda one, label, setting: abs(one.at(setting)[label].mu - one.values["mean"]),
+)
+TAIL = Measure(
+    "absolute error of the 99th percentile", lambda one, label, setting: abs(one.at(setting)[label].tail - one.tail)
+)
+LOSS = Measure("mean scaled error of the four statistics", lambda one, label, setting: one.loss(label, setting))
 FOUR = ("LW", "LW_final", "CW", "CW_final")
 
 
@@ -64,14 +69,15 @@ class Statement:
     labels: tuple[str, ...]
     rule: Callable[[By], bool]
     remark: str = ""
+    of_utility: bool = False  # means something at one epsilon, too
 
-    def values(self, one: Measured) -> dict[str, float]:
+    def values(self, one: Measured, setting: str = "paper") -> dict[str, float]:
         """What it measures on one table, by synthesizer."""
-        return {label: self.measure.of(one, label) for label in self.labels}
+        return {label: self.measure.of(one, label, setting) for label in self.labels if label in one.at(setting)}
 
-    def holds(self, one: Measured) -> bool:
+    def holds(self, one: Measured, setting: str = "paper") -> bool:
         """Whether a table keeps it."""
-        return bool(self.rule(self.values(one)))
+        return bool(self.rule(self.values(one, setting)))
 
     @property
     def expected(self) -> Expected:
@@ -142,6 +148,7 @@ def statements(before: str, after: str, weights: str, utility: str) -> tuple[Sta
             LOSS,
             ("LW", "CW", "SW", "Unweighted"),
             lambda by: by["LW"] < min(by["CW"], by["SW"]),
+            of_utility=True,
         ),
         Statement(
             "lw_final_level",
@@ -190,6 +197,7 @@ def statements(before: str, after: str, weights: str, utility: str) -> tuple[Sta
                 _error(name),
                 final[stem],
                 _below(f"{stem}_final", stem),
+                of_utility=True,
             )
             for stem, names in (("CW", STATISTICS), ("LW", ("q90", "mean", "median")))
             for name in names
@@ -202,6 +210,7 @@ def statements(before: str, after: str, weights: str, utility: str) -> tuple[Sta
                 MU,
                 final[stem],
                 _below(f"{stem}_final", stem),
+                of_utility=True,
             )
             for stem in ("LW", "CW")
         ),
@@ -212,6 +221,7 @@ def statements(before: str, after: str, weights: str, utility: str) -> tuple[Sta
             MU,
             FOUR,
             _cw_gains_more,
+            of_utility=True,
         ),
         *(
             Statement(
@@ -221,6 +231,7 @@ def statements(before: str, after: str, weights: str, utility: str) -> tuple[Sta
                 TAIL,
                 final[stem],
                 _below(f"{stem}_final", stem),
+                of_utility=True,
             )
             for stem in ("LW", "CW")
         ),
@@ -231,17 +242,19 @@ def statements(before: str, after: str, weights: str, utility: str) -> tuple[Sta
             LOSS,
             FOUR,
             _cw_gains_more,
+            of_utility=True,
         ),
     )
 
 
-def shares(made: Sequence[Statement], found: Sequence[Measured]) -> dict[str, dict[str, Any]]:
+def shares(made: Sequence[Statement], found: Sequence[Measured], setting: str = "paper") -> dict[str, dict[str, Any]]:
     """On how many tables each statement holds, the share and its standard error; means of what it measures."""
     outcome = {}
     for statement in made:
-        kept = [statement.holds(one) for one in found]
+        kept = [statement.holds(one, setting) for one in found]
         share = float(np.mean(kept))
-        means = {label: float(np.mean([statement.values(one)[label] for one in found])) for label in statement.labels}
+        values = [statement.values(one, setting) for one in found]
+        means = {label: float(np.mean([by[label] for by in values])) for label in values[0]}
         outcome[statement.name] = {
             "holds": sum(kept),
             "of": len(kept),

@@ -51,14 +51,16 @@ class Detail:
 class Synthesis:
     """What is said of one synthesizer on one table; shares are of records.
 
-    `typical` is the median of the records' bounds and `low` the share below half of Delta, the largest. `spread` is the
-    middle 90 % of the bounds of records whose weight is below 1. `rising` and `falling` are weights compared with the
-    round before. `estimates` are means over the tables, `intervals` the paper's.
+    `whole` and `small` are the shares of weights of 1 and below one half. `typical` is the median of the records'
+    bounds and `low` the share below half of Delta, the largest. `spread` is the middle 90 % of the bounds of records
+    whose weight is below 1. `rising` and `falling` are weights compared with the round before. `estimates` are means
+    over the tables, `intervals` the paper's.
     """
 
     delta: float
     mean_alpha: float
     whole: float
+    small: float
     typical: float
     low: float
     spread: float
@@ -80,10 +82,13 @@ class Measured:
     paper: dict[str, Synthesis]
     equal: dict[str, Synthesis]
 
+    def at(self, setting: str) -> Mapping[str, Synthesis]:
+        """The synthesizers at the paper's settings ("paper") or at one epsilon ("equal")."""
+        return self.paper if setting == "paper" else self.equal
+
     def error(self, label: str, statistic: str, setting: str = "paper") -> float:
         """Mean of the synthetic tables' statistic minus the table's own."""
-        made: Mapping[str, Synthesis] = getattr(self, setting)
-        return made[label].estimates[statistic] - self.values[statistic]
+        return self.at(setting)[label].estimates[statistic] - self.values[statistic]
 
     def loss(self, label: str, setting: str = "paper") -> float:
         """Mean absolute error of the four statistics, in half widths of the table's own intervals."""
@@ -158,6 +163,7 @@ def _summarise(made: Made) -> Synthesis:
         delta=w.delta,
         mean_alpha=w.mean_alpha,
         whole=share(~free),
+        small=share(w.alpha < 0.5),
         typical=bounds.quantile(0.5),
         low=share(w.lipschitz < 0.5 * w.delta),
         spread=spread,
