@@ -43,13 +43,42 @@ ORDER = [
 ]
 
 
-def test_every_file_is_in_the_list():
-    assert sorted(ORDER) == sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
+STUDIES = ROOT / "studies" / "alphasynth_studies"
+STUDY_ORDER = [
+    *("expected", "study", "tables", "salaries", "synthesizers", "statements", "repeats"),
+    *("before_after", "before_after_page", "local_bounds", "contraction_page"),
+    *("nb_mixture", "salary", "contraction", "output", "reproduction"),
+]
+
+
+@pytest.mark.parametrize(("folder", "order"), [(PACKAGE, ORDER), (STUDIES, STUDY_ORDER)], ids=["package", "studies"])
+def test_every_file_is_in_the_list(folder, order):
+    assert sorted(order) == sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
 
 
 @pytest.mark.parametrize("name", ORDER)
 def test_imports_point_up_the_list(name):
-    tree = ast.parse((PACKAGE / f"{name}.py").read_text())
+    _check_imports(PACKAGE / f"{name}.py", ORDER)
+
+
+@pytest.mark.parametrize("name", STUDY_ORDER)
+def test_imports_of_studies_point_up_the_list(name):
+    _check_imports(STUDIES / f"{name}.py", STUDY_ORDER)
+
+
+def test_only_its_command_knows_the_studies():
+    """And what the studies take of the package is public."""
+    for path in PACKAGE.glob("*.py"):
+        assert ("alphasynth_studies" in path.read_text()) == (path.stem == "study_cli"), path
+    for path in STUDIES.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert not any(alias.name.startswith("_") for alias in node.names if alias.name != "__version__"), path
+
+
+def _check_imports(path, order):
+    package = path.parent.name
+    tree = ast.parse(path.read_text())
     typing_only = {
         node
         for block in ast.walk(tree)
@@ -58,8 +87,8 @@ def test_imports_point_up_the_list(name):
     }
     for node in ast.walk(tree):
         module = node.module or "" if isinstance(node, ast.ImportFrom) and node not in typing_only else ""
-        if module.startswith("alphasynth."):
-            assert ORDER.index(module.split(".")[1]) < ORDER.index(name)
+        if module.startswith(f"{package}."):
+            assert order.index(module.split(".")[1]) < order.index(path.stem)
 
 
 def test_everything_offered_is_there():
