@@ -69,10 +69,10 @@ def section(generator: Generator, found: Many) -> page.Section:
             (
                 label,
                 s["num_databases"],
-                s["median_delta"],
-                s["mean_delta"],
+                page.bound(s["median_delta"]),
+                page.bound(s["mean_delta"]),
                 s["sd_delta"],
-                s["smallest_delta"],
+                page.bound(s["smallest_delta"]),
                 page.bound(s["largest_delta"]),
                 s["share_above_global"],
                 f"{low:.3f} to {high:.3f}",
@@ -109,9 +109,10 @@ def _bounds_figure(generator: Generator, found: Many) -> Figure:
     reference = Reference(f"the paper's global value, {generator.global_value:g}", generator.global_value)
     violins = [violin(label, Values.of(delta), bounds=True) for label, delta in zip(ROUNDS, found.delta.T, strict=True)]
     seen = (
-        f"LW's local bounds have median {short(lw['median_delta'])} and reach from {short(lw['smallest_delta'])} to "
-        f"{round_up(lw['largest_delta'])}. {lw['share_above_global']:.0%} of the databases (95 % interval {low:.0%} to "
-        f"{high:.0%}) lie above {generator.global_value:g}; the paper sees nearly none there."
+        f"LW's local bounds have median {round_up(lw['median_delta'])} and reach from "
+        f"{round_up(lw['smallest_delta'])} to {round_up(lw['largest_delta'])}. {lw['share_above_global']:.0%} of the "
+        f"databases (95 % interval {low:.0%} to {high:.0%}) lie above {generator.global_value:g}; the paper sees "
+        "nearly none there."
     )
     return Figure(
         figure_name(generator.bounds_figure, "bounds"),
@@ -171,7 +172,7 @@ def over_n_section(generator: Generator, by_n: dict[int, Many], contraction: dic
             label,
             n,
             s["num_databases"],
-            s["median_delta"],
+            page.bound(s["median_delta"]),
             s["sd_delta"],
             range_of(s),
             page.bound(s["largest_delta"]),
@@ -219,8 +220,9 @@ def printed(results: dict[str, Any]) -> page.Section:
     printed, read = results["as_printed"]["LW"], results["mixture"]["LW"]
     near = abs(printed["median_delta"] - 6) < abs(read["median_delta"] - 6)
     words = (
-        "Supp 5 prints the dispersions (5, 5), which is no mixture; section 3 has (5, 20). With NB(100, 5) LW's local "
-        f"bounds have median {short(printed['median_delta'])}, with (5, 20) {short(read['median_delta'])}. The paper's "
-        f"value is 6, to which {'(5, 5)' if near else '(5, 20)'} comes nearer."
+        "Supp 5 prints the dispersions (5, 5), which is no mixture; section 3 has (5, 20). With NB(100, 5) LW's "
+        f"local bounds have median {round_up(printed['median_delta'])}, with (5, 20) "
+        f"{round_up(read['median_delta'])}. The paper's value is 6, to which {'(5, 5)' if near else '(5, 20)'} comes "
+        "nearer."
     )
     return page.Section("printed", "The dispersions as printed", (page.text(words),))

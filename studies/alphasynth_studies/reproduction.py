@@ -16,6 +16,7 @@ from alphasynth_studies import NAMES, named_study
 from alphasynth_studies.expected import FAILS, Line, plain
 from alphasynth_studies.nb_mixture import PUBLISHED, middle
 from alphasynth_studies.output import is_statement, shown, verdicts
+from alphasynth_studies.salary import unit_words
 from alphasynth_studies.statements import means_in_words
 from alphasynth_studies.study import Study
 from alphasynth_studies.synthesizers import STATISTICS
@@ -170,7 +171,7 @@ def _errors(results: Results) -> str:
         for label, r in made.items():
             if isinstance(r, Mapping):
                 errors = [_short(r["rmse"][name]) for name in names]
-                bound, weight = f"{r['delta']['mean']:.2f}", f"{r['mean_alpha']['mean']:.3f}"
+                bound, weight = round_up(r["delta"]["mean"]), f"{r['mean_alpha']['mean']:.3f}"
                 lines.append((setting, label, bound, weight, *errors, f"{r['loss']['mean']:.2f}"))
     heads = ("settings", "synthesizer", "Delta (mean)", "mean weight", *names, "all four, scaled")
     words = (
@@ -194,11 +195,9 @@ def _orders(results: Results) -> str:
 
 
 def _salary(study: Study, results: Results) -> str:
-    units = results["units"]
     return f"""{_intro(study, results)}
 
-Delta has a unit: LW's is {units["dollars"]:.2f} with salaries in dollars and {units["thousands"]:.2f} with the same
-salaries in thousands, and no posterior depends on which is chosen. The study uses dollars.
+{unit_words(results["units"])}
 
 {_errors(results)}
 
@@ -273,9 +272,10 @@ Delta is {extremes["median_ratio"]:.2f} times the formula (median).
 
 
 def _bounds(summary: Results, label: str | None) -> tuple[str, ...]:
-    names = ("median_delta", "mean_delta", "sd_delta", "smallest_delta", "largest_delta")
-    numbers = (f"{summary['num_databases']:,}", *(f"{summary[name]:.2f}" for name in names[:-1]))
-    numbers = (*numbers, round_up(summary[names[-1]]))
+    median, mean, least, most = (
+        round_up(summary[f"{name}_delta"]) for name in ("median", "mean", "smallest", "largest")
+    )
+    numbers = (f"{summary['num_databases']:,}", median, mean, f"{summary['sd_delta']:.2f}", least, most)
     return numbers if label is None else (label, *numbers)
 
 

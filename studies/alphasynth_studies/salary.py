@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from alphasynth import page
 from alphasynth.guarantee import round_up
@@ -42,7 +44,7 @@ STATEMENTS = statements(
 def run(asked: Asked) -> Findings:
     """The six synthesizers on the first sample in detail, and on all in numbers."""
     size = SIZES[asked.size]
-    table_of = stand_in_table if asked.table is None else partial(survey_table, path=asked.table)
+    table_of = stand_in_table if asked.table is None else partial(survey_table, path=asked.table.absolute())
     plan = Plan(table_of, size.m, EPSILON)
     table = table_of(0)
     told = Told(plan.detail(0), measure_all(asked, plan, size.repeats), STATEMENTS, EPSILON)
@@ -63,7 +65,7 @@ def run(asked: Asked) -> Findings:
         ),
         page.Section("utility", "Re-weighting: utility", tuple(drawn.utility_after(told, 9))),
         drawn.over_tables(told),
-        page.Section("units", "Dollars or thousands", (page.text(_unit_words(results["units"])),)),
+        page.Section("units", "Dollars or thousands", (page.text(unit_words(results["units"])),)),
     )
     return Findings(results, sections, STAND_IN if asked.table is None else "")
 
@@ -94,24 +96,26 @@ def _against_mixture(one: Measured, m: int) -> dict[str, float]:
 
 
 def _units(salary: np.ndarray) -> dict[str, float]:
-    """LW's Delta on the same salaries in dollars and in thousands of dollars."""
-    import pandas as pd
-
-    deltas = {}
+    """LW's Delta on the same salaries in dollars and in thousands of dollars, and phi, the model's shape."""
+    found = {}
     for name, unit in (("dollars", 1), ("thousands", 1_000)):
         table = pd.DataFrame({"salary": np.round(salary / unit).astype(np.int64)})
         fitted = Synthesizer("salary ~ 1", family="negative_binomial", mechanism="LW", m=1, seed=SEED).fit(table)
-        deltas[name] = fitted.trail_.fits[-1].lipschitz.overall
-    return deltas
+        last = fitted.trail_.fits[-1]
+        found |= {name: last.lipschitz.overall, f"phi_{name}": float(np.mean(last.draws.theta["phi"]))}
+    return found
 
 
-def _unit_words(units: dict[str, float]) -> str:
+def unit_words(units: Mapping[str, float]) -> str:
+    """What the unit of salaries does to Delta."""
     return (
-        f"LW's Delta is {round_up(units['dollars'])} when salaries are in dollars and {round_up(units['thousands'])} "
-        f"when the same salaries are in thousands: epsilon per draw falls from {round_up(2 * units['dollars'])} to "
-        f"{round_up(2 * units['thousands'])}, though nothing about the people has changed. A probability per dollar "
-        "is a thousandth of one per thousand dollars, and its logarithm enters Delta; no posterior depends on it. "
-        "The paper does not say which unit it used; its text is in dollars, and so is this study."
+        f"LW's Delta is {round_up(units['dollars'])} with salaries in dollars and {round_up(units['thousands'])} with"
+        f" the same salaries in thousands: epsilon per draw falls from {round_up(2 * units['dollars'])} to "
+        f"{round_up(2 * units['thousands'])}, though nothing about the people has changed and the model fitted is all"
+        f" but the same (its dispersion phi has posterior mean {units['phi_dollars']:.2f} and "
+        f"{units['phi_thousands']:.2f}). A probability per dollar is about a thousandth of one per thousand dollars, "
+        "and its logarithm enters Delta. The paper does not say which unit it used; its text is in dollars, and so "
+        "is this study."
     )
 
 
