@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from alphasynth_studies import NAMES, named_study, nb_mixture
-from alphasynth_studies.expected import FAILS, HOLDS, UNTOLD, Expected, found_in, plain
+from alphasynth_studies.expected import FAILS, FITTED, HOLDS, UNDECIDED, UNTOLD, Expected, found_in, plain
 
 REGISTER = Path(__file__).parent / "reference" / "paper_numbers.csv"
 
@@ -71,3 +72,39 @@ def test_a_number_is_judged_by_its_tolerance():
     assert found_in({"a": {"b": 3.4}}, "a.b") == 3.4
     assert found_in({"a": 1}, "a.b") is None
     assert plain(107_609) == "107,609"
+
+
+def test_near_the_edge_a_number_is_undecided():
+    expected = Expected("a", "here", "x", 1.0, 0.1, "1 ± 0.1: a reason that is long enough")
+    assert [expected.beside(ours, 0.03).verdict for ours in (1.0, 0.97)] == [HOLDS, HOLDS]
+    assert [expected.beside(ours, 0.03).verdict for ours in (0.95, 0.9, 0.85)] == [UNDECIDED] * 3
+    assert [expected.beside(ours, 0.03).verdict for ours in (0.83, 0.5)] == [FAILS, FAILS]
+
+
+def test_a_fitted_number_is_no_success():
+    expected = Expected("a", "here", "x", 1.0, 0.1, "1 ± 0.1: a reason that is long enough")
+    assert expected.beside(1.0, fitted=True).verdict == FITTED
+    assert expected.beside(2.0, fitted=True).verdict == FAILS
+
+
+def test_lines_take_errors_and_fits_from_the_results():
+    study = replace(named_study("contraction"), expected=named_study("contraction").expected[:2])
+    names = [expected.name for expected in study.expected]
+    results = {"poisson": {"LW": {"median_delta": 3.5}}, "mixture": {"LW": {"median_delta": 6.0}}, "fitted": names[:1]}
+    assert [line.verdict for line in study.lines(results)] == [FITTED, HOLDS]
+    share = replace(
+        study.expected[0], name="a.share", paper=1.0, tolerance=0.1, reason="1 ± 0.1: long enough, too, to be"
+    )
+    results = {"a": {"share": 0.92, "standard_error": 0.027}}
+    assert [line.verdict for line in replace(study, expected=(share,)).lines(results)] == [UNDECIDED]
+
+
+def test_the_scatter_behind_tolerances_is_what_the_results_say():
+    """Standard deviations over 100 tables, as written down, against the committed results, to rounding."""
+    path = Path(__file__).parents[1] / "studies" / "results" / "nb-mixture.json"
+    intervals = json.loads(path.read_text())["intervals"]
+    for label, by_statistic in nb_mixture.SCATTER.items():
+        for name, (place, width) in by_statistic.items():
+            found = intervals[label][name]
+            assert found["middle" if label == "data" else "shift"]["sd"] == pytest.approx(place, abs=0.0051)
+            assert found["width"]["sd"] == pytest.approx(width, abs=0.0051)

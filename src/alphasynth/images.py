@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDE, ROW, PLANE = 5.2, 0.42, 3.2  # inches: a panel's width, a violin's height, a plane's height
+LETTERS = 52  # of a title, to a panel's width
 LOOK: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -40,7 +42,7 @@ def save(figure: Figure, folder: Path, mark: str = "") -> list[Path]:
         tallest = max(max(ROW * len(panel.rows) + 1.2, 0) if panel.rows else PLANE for panel in figure.panels)
         sheet = Sheet(figsize=(WIDE * across, tallest * down + 0.5), layout="constrained")
         FigureCanvasAgg(sheet)
-        sheet.suptitle(figure.title)
+        sheet.suptitle(textwrap.fill(figure.title, LETTERS * across))
         sheet.supxlabel(mark, x=0.995, ha="right", fontsize=7, color="#8c1d18")
         spaces = sheet.subplots(down, across, squeeze=False).ravel()
         for space in spaces[len(figure.panels) :]:

@@ -56,10 +56,9 @@ def results_of(told: Told) -> dict[str, Any]:
             **{label: _synthesizer(found, label, "equal") for label in WEIGHTED},
         },
         "delta_ratio": {
-            f"{stem}_final": _spread([one.paper[f"{stem}_final"].delta / one.paper[stem].delta for one in found])
-            for stem in ("LW", "CW")
+            after: _spread([one.paper[after].delta / one.paper[before].delta for one in found])
+            for after, before in (("LW_final", "LW"), ("CW_final", "CW"), ("SW", "LW"))
         },
-        "sw_overshoot": _spread([one.paper["SW"].delta / one.paper["LW"].delta for one in found]),
         "statements": shares(told.statements, found),
         "statements_at_equal_epsilon": shares([s for s in told.statements if s.of_utility], found, "equal"),
         "orders": {setting: orders(found, setting) for setting in ("paper", "equal")},

@@ -11,7 +11,7 @@ import numpy as np
 from alphasynth import figures, page
 from alphasynth.guarantee import round_up
 from alphasynth.intervals import Interval
-from alphasynth.marks import Figure, Panel, Reference, short, violin
+from alphasynth.marks import Figure, Line, Panel, Reference, points, short, violin
 from alphasynth.palette import CONFIDENTIAL, colours
 from alphasynth.values import Values, together
 from alphasynth.weighting import Weighting
@@ -41,8 +41,12 @@ def _counterpart(figure: Figure | None, number: int, part: str, title: str, capt
 def bounds_before(told: Told, number: int, part: str = "bounds") -> page.Block:
     """Violins of the bounds of Unweighted, LW, CW and SW."""
     medians = [f"{label} {told.first.paper[label].typical:.2f}" for label in BEFORE]
+    near = [f"{label} {1 - told.first.paper[label].low:.1%}" for label in BEFORE]
     largest = [f"{label} {round_up(told.first.paper[label].delta)}" for label in BEFORE]
-    caption = f"Largest bounds: {', '.join(largest)}; the median is this share of the largest: {', '.join(medians)}."
+    caption = (
+        f"Largest bounds: {', '.join(largest)}. Median bound over the largest: {', '.join(medians)}. Records whose "
+        f"bound is nearer the largest than 0: {', '.join(near)}."
+    )
     drawn = figures.lipschitz_violins(_shown(told, BEFORE))
     words = told.said("lower_bounds", "lw_best_control")
     return _counterpart(drawn, number, part, "Lipschitz bounds by record, before re-weighting", f"{caption} {words}")
@@ -70,7 +74,7 @@ def scatter_after(told: Told, number: int) -> page.Block:
     ]
     caption = f"Middle 90 % of the bounds of records with a weight below 1: {', '.join(seen)}."
     drawn = figures.lipschitz_against_weight(_shown(told, AFTER))
-    words = told.said("lw_final_level", "cw_final_leveller")
+    words = told.said("lw_final_level", "cw_final_leveller", "lw_final_most_level")
     title = "Lipschitz bound against weight, before and after re-weighting"
     return _counterpart(drawn, number, "scatter", title, f"{caption} {words}")
 
@@ -79,27 +83,24 @@ def weights_after(told: Told, number: int) -> list[page.Block]:
     """Bounds and weights before and after."""
     paper = told.first.paper
     largest = [f"{label} {round_up(paper[label].delta)}" for label in AFTER]
-    rising = [
-        f"from {stem} to {stem}_final {paper[f'{stem}_final'].rising:.1%} of the records' weights rise and "
-        f"{paper[f'{stem}_final'].falling:.1%} fall"
-        for stem in ("LW", "CW")
-    ]
-    means = [f"{label} {paper[label].mean_alpha:.3f}" for label in AFTER]
     histograms = figures.weight_histograms(_shown(told, AFTER))
+    stems = ("lw", "cw")
     return [
         _counterpart(
             figures.lipschitz_violins(_shown(told, AFTER)),
             number,
             "a_bounds",
             "Lipschitz bounds by record, before and after re-weighting",
-            f"Largest bounds: {', '.join(largest)}. {told.said('lw_final_delta', 'cw_final_delta')}",
+            f"Largest bounds: {', '.join(largest)}. "
+            + told.said(*(f"{stem}_final_{name}" for stem in stems for name in ("not_above", "nearer_largest"))),
         ),
         _counterpart(
-            figures.weight_violins(_shown(told, AFTER)),
+            _weights_by_record(told),
             number,
             "b_weights",
             "Weights by record, before and after re-weighting",
-            f"{_sentence(rising)} {told.said('lw_weights_rise', 'cw_weights_rise')}",
+            "A point is a distinct record; the diagonal is no change. "
+            + told.said("lw_weights_rise", "cw_weights_rise"),
         ),
         *(
             _counterpart(
@@ -107,11 +108,26 @@ def weights_after(told: Told, number: int) -> list[page.Block]:
                 number,
                 f"{part}_weights",
                 f"Weights of {stem} and {stem}_final",
-                f"Mean weights: {', '.join(words for words in means if words.startswith(stem))}.",
+                f"{panel.alt} {told.said(f'{stem.lower()}_final_nearer_one')}",
             )
             for part, stem, panel in zip(("c", "d"), ("LW", "CW"), histograms.panels, strict=True)
         ),
     ]
+
+
+def _weights_by_record(told: Told) -> Figure:
+    """Weight after against weight before, by record."""
+    panels = []
+    for stem in ("LW", "CW"):
+        made = told.detail.paper[f"{stem}_final"]
+        numbers = told.first.paper[f"{stem}_final"]
+        seen = f"From {stem} to {stem}_final {numbers.rising:.1%} of the weights rise and {numbers.falling:.1%} fall."
+        marks = (
+            Line(stem, np.array([0.0, 1.0]), np.array([0.0, 1.0]), "no change"),
+            points(f"{stem}_final", made.before.alpha, made.weighting.alpha, made.weighting.counts),
+        )
+        panels.append(Panel(seen, f"weight under {stem}", marks, seen, f"weight under {stem}_final", (0.0, 1.0)))
+    return Figure("weights", "", "", tuple(panels), colours(AFTER))
 
 
 def utility_after(told: Told, number: int) -> list[page.Block]:
@@ -119,8 +135,8 @@ def utility_after(told: Told, number: int) -> list[page.Block]:
     return [
         _statistics(told, number, "a_quantiles", ("q15", "q90"), AFTER),
         _statistics(told, number, "b_mean_median", ("mean", "median"), AFTER),
-        _mu(told, number, "c_mu", AFTER, ("mu_nearer_lw", "mu_nearer_cw", "mu_gains_more_cw")),
-        _values(told, number, "d_values", AFTER, ("tail_lw", "tail_cw")),
+        _mu(told, number, "c_mu", AFTER, ("lw_final_nearer_mu", "cw_final_nearer_mu", "mu_gains_more_cw")),
+        _values(told, number, "d_values", AFTER, ("lw_final_nearer_tail", "cw_final_nearer_tail")),
     ]
 
 
@@ -181,6 +197,16 @@ def _values(told: Told, number: int, part: str, labels: Sequence[str], said: Seq
     drawn = figures.value_violins(told.detail.column, told.detail.values, synthetic)
     caption = f"99th percentiles: data {short(told.first.tail)}, {', '.join(tails)}. {told.said(*said)}"
     return _counterpart(drawn, number, part, "Values of data and synthetic tables", caption)
+
+
+def shown_words(told: Told) -> str:
+    """How the table in the figures compares with the others."""
+    deltas = np.array([one.paper["Unweighted"].delta for one in told.found])
+    return (
+        f"The figures show one table of {len(told.found):,}, the first. Unweighted's Delta is {round_up(deltas[0])} "
+        f"on it; over all tables the mean is {round_up(deltas.mean())}, and {(deltas > deltas[0]).mean():.0%} of them"
+        " have a larger one."
+    )
 
 
 # Over all tables.

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-HOLDS, FAILS, UNTOLD = "holds", "does not hold", "not measured"
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
+FITTED, UNTOLD = "fitted", "not measured"
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,20 @@ class Expected:
         if not self.reason.startswith(start) or len(self.reason) < len(start) + 20:
             raise ValueError(f"{self.name}: the reason must start with {start!r} and say why, found {self.reason!r}")
 
-    def beside(self, ours: float | None) -> Line:
-        """Our number beside it."""
+    def beside(self, ours: float | None, error: float = 0.0, fitted: bool = False) -> Line:
+        """Our number beside it.
+
+        Within two standard errors of the edge of the tolerance it is undecided. `fitted` says that settings were
+        chosen, or a table made, so that it comes out.
+        """
         if ours is None or not math.isfinite(ours):
             return Line(self, None, UNTOLD)
+        room = self.tolerance - abs(ours - self.paper)
+        if abs(room) < 2 * error:
+            return Line(self, float(ours), UNDECIDED)
         # Room for binary fractions, so that a distance equal to the tolerance is within it.
-        near = abs(ours - self.paper) <= self.tolerance + 1e-9 * max(abs(self.paper), 1.0)
-        return Line(self, float(ours), HOLDS if near else FAILS)
+        near = room >= -1e-9 * max(abs(self.paper), 1.0)
+        return Line(self, float(ours), (FITTED if fitted else HOLDS) if near else FAILS)
 
 
 def plain(number: float) -> str:
@@ -77,3 +85,13 @@ def found_in(results: Mapping[str, Any], name: str) -> float | None:
             return None
         at = at[step]
     return None if at is None else float(at)
+
+
+def error_in(results: Mapping[str, Any], name: str) -> float:
+    """The standard error beside a mean, a share or a value; 0 where there is none.
+
+    >>> error_in({"weight": {"mean": 0.9, "standard_error": 0.01}}, "weight.mean")
+    0.01
+    """
+    place, _, last = name.rpartition(".")
+    return found_in(results, f"{place}.standard_error") or 0.0 if last in ("mean", "share", "value") else 0.0

@@ -16,7 +16,7 @@ from alphasynth import __version__, page
 from alphasynth.errors import InputError
 from alphasynth.images import save
 from alphasynth.interruption import Interruption
-from alphasynth_studies.expected import FAILS, HOLDS, Line, plain
+from alphasynth_studies.expected import FAILS, FITTED, HOLDS, UNDECIDED, UNTOLD, Line, plain
 from alphasynth_studies.study import SEED, Asked, Findings, Study
 
 RESULTS, EXPECTED, PAGE, FIGURES = "results.json", "expected.csv", "report.html", "figures"
@@ -105,9 +105,9 @@ def shown(ours: float | None) -> str:
 def verdicts(lines: Sequence[Line]) -> str:
     """How many numbers hold, in words."""
     counted = Counter(line.verdict for line in lines)
-    others = len(lines) - counted[HOLDS] - counted[FAILS]
     words = f"{counted[HOLDS]} of the paper's {len(lines)} numbers and statements hold, {counted[FAILS]} do not"
-    return f"{words}, {others} were not measured." if others else f"{words}."
+    others = ((UNDECIDED, "undecided"), (FITTED, "fitted"), (UNTOLD, "not measured"))
+    return f"{words}{''.join(f', {counted[kind]} {name}' for kind, name in others if counted[kind])}."
 
 
 def is_statement(line: Line) -> bool:
@@ -140,7 +140,10 @@ def build(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line])
         page.text(verdicts(lines)),
         *_table("The paper's numbers and ours", [line for line in lines if not is_statement(line)]),
         *_table("The paper's statements: share of tables on which each holds", list(filter(is_statement, lines))),
-        page.note("'Does not hold' means further from the paper's number than the tolerance, for the reason given."),
+        page.note(
+            "'Does not hold' means further from the paper's number than the tolerance; 'undecided' within two standard "
+            "errors of its edge; 'fitted' that settings were chosen, or a table made, so that it comes out."
+        ),
     )
     sections = (page.Section("verdicts", "The paper and ours", opening), *findings.sections)
     banners = (f"{findings.mark[:1].upper()}{findings.mark[1:]}.",) if findings.mark else ()

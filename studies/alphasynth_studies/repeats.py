@@ -23,11 +23,14 @@ TableOf = Callable[[int], pd.DataFrame]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is done to each table: `table_of` must be a function that other processes can import."""
+    """What is done to each table: `table_of` must be a function that other processes can import.
+
+    Without an epsilon, synthesizers run at the paper's settings only.
+    """
 
     table_of: TableOf
     m: int
-    epsilon: float
+    epsilon: float | None
 
     def detail(self, number: int) -> Detail:
         """All synthesizers on table `number`."""

@@ -13,10 +13,12 @@ from typing import Any
 
 from alphasynth.guarantee import round_up
 from alphasynth_studies import NAMES, named_study
+from alphasynth_studies.contraction_page import printed_words
 from alphasynth_studies.expected import FAILS, Line, plain
 from alphasynth_studies.nb_mixture import PUBLISHED, middle
 from alphasynth_studies.output import is_statement, shown, verdicts
-from alphasynth_studies.salary import unit_words
+from alphasynth_studies.salaries import HOW_IT_WAS_MADE
+from alphasynth_studies.salary import sensitivity_words
 from alphasynth_studies.statements import means_in_words
 from alphasynth_studies.study import Study
 from alphasynth_studies.synthesizers import STATISTICS
@@ -36,7 +38,9 @@ def document(results: Mapping[str, Results]) -> str:
 
 def _opening(found: Mapping[str, tuple[Study, Results]]) -> str:
     counts = "\n".join(
-        f"- **{study.name}** ({study.place}): {verdicts(study.lines(results))}" for study, results in found.values()
+        f"- **{study.name}** ({study.place}{', ' + results['mark'] if results['mark'] else ''}): "
+        f"{verdicts(study.lines(results))}"
+        for study, results in found.values()
     )
     return f"""# The paper, reproduced
 
@@ -48,10 +52,11 @@ under Differential Privacy*) beside ours. This page is generated: `make reproduc
 
 {counts}
 
-A number holds if ours lies within its tolerance, whose reason stands beside it. A statement that the paper makes of its
-one table holds if it is true of at least nine tables in ten from the same source. What the paper leaves open and how we
-read it is in [studies/NOTES.md](../studies/NOTES.md); whether the guarantee itself survives an audit is another matter
-([guarantee.md](guarantee.md)).
+A number holds if ours lies within its tolerance, whose reason stands beside it; within two standard errors of the edge
+it is undecided. It is fitted if settings that the paper leaves open were chosen in sight of it, or a table was made to
+have it. A statement that the paper makes of its one table holds if it is true of at least nine tables in ten from the
+same source. What the paper leaves open and how we read it is in [studies/NOTES.md](../studies/NOTES.md); whether the
+guarantee itself survives an audit is another matter ([guarantee.md](guarantee.md)).
 
 # What does not hold"""
 
@@ -197,7 +202,9 @@ def _orders(results: Results) -> str:
 def _salary(study: Study, results: Results) -> str:
     return f"""{_intro(study, results)}
 
-{unit_words(results["units"])}
+{HOW_IT_WAS_MADE if results["stand_in"] else ""}
+
+{sensitivity_words(results["sensitivity"])}
 
 {_errors(results)}
 
@@ -260,11 +267,14 @@ def _contraction(study: Study, results: Results, large: Results | None) -> str:
 
 {_table(over_heads, over, range(1, len(over_heads)))}
 
+{printed_words(results)}
+
 The bounds do not gather as n grows, and the reason can be written down. LW's bound of a record is F (M - F) / (M - m),
-where M and m are the largest and smallest F of the database; its largest value is M^2 / (4 (M - m)). M is minus the log
-density of the most extreme record: it moves out with n, and the extreme of a sample keeps its scatter however large the
-sample. On the mixture at n = 1,000 the formula's correlation with LW's Delta is {extremes["correlation"]:.3f}, and
-Delta is {extremes["median_ratio"]:.2f} times the formula (median).
+where M and m are the largest and smallest F of the database; its largest value is M^2 / (4 (M - m)) if M is at least 2
+m, and Delta is about as much (F is taken again under LW's own fit). M is minus the log density of the most extreme
+record: it moves out with n, and the extreme of a sample keeps its scatter however large the sample. On the mixture at n
+= 1,000 the formula's correlation with LW's Delta is {extremes["correlation"]:.3f}, and Delta is
+{extremes["median_ratio"]:.2f} times the formula (median).
 
 ## All numbers of Supp 5
 

@@ -18,7 +18,7 @@ from alphasynth_studies.expected import Expected
 from alphasynth_studies.synthesizers import STATISTICS, Measured, Synthesis
 
 By = Mapping[str, float]
-SAME = 0.1  # two bounds that a violin plot shows as one, as a share
+LEVEL = 0.1  # spread of bounds that look level in a plot, as a share of the largest
 FALLING = (
     "Re-weighted weights are min(1, k Delta / F). With k < 1, records whose bound was near the largest lose up to a "
     "twentieth of their weight."
@@ -44,6 +44,7 @@ def _error(name: str) -> Measure:
 DELTA = _of("largest bound", lambda made: made.delta)
 TYPICAL = _of("median bound over the largest", lambda made: made.typical)
 WEIGHT = _of("mean weight", lambda made: made.mean_alpha)
+NEAR = _of("share of records with a bound nearer the largest than 0", lambda made: 1 - made.low)
 LOW = _of("share of records with a bound below half of the largest", lambda made: made.low)
 SPREAD = _of("middle 90 % of bounds over the largest, where weights are below 1", lambda made: made.spread)
 FALLS = _of("share of records whose weight falls", lambda made: made.falling)
@@ -93,41 +94,39 @@ class Statement:
         )
 
 
+FINAL = {"LW": ("LW", "LW_final"), "CW": ("CW", "CW_final")}
+
+
 def _below(after: str, before: str) -> Callable[[By], bool]:
     return lambda by: by[after] < by[before]
 
 
-def _same(after: str, before: str) -> Callable[[By], bool]:
-    return lambda by: abs(by[after] / by[before] - 1) <= SAME
+def _not_above(after: str, before: str) -> Callable[[By], bool]:
+    return lambda by: by[after] <= by[before]
 
 
 def _cw_gains_more(by: By) -> bool:
     return by["CW"] - by["CW_final"] > by["LW"] - by["LW_final"]
 
 
-def statements(before: str, after: str, weights: str, utility: str) -> tuple[Statement, ...]:
-    """The statements, with the places where the paper makes them: figures before and after, of weights, of utility."""
-    final = {"LW": ("LW", "LW_final"), "CW": ("CW", "CW_final")}
+@dataclass(frozen=True)
+class Places:
+    """Where the paper makes its statements: bounds and weights before re-weighting, after, their figure, utility."""
+
+    bounds: str
+    before: str
+    after: str
+    weights: str
+    utility: str
+    whole: str
+
+
+def _shared(at: Places) -> tuple[Statement, ...]:
+    """What the paper says of both applications."""
     return (
         Statement(
-            "lower_bounds",
-            before,
-            "LW, CW and SW have a lower largest bound than Unweighted",
-            DELTA,
-            ("Unweighted", "LW", "CW", "SW"),
-            lambda by: max(by["LW"], by["CW"], by["SW"]) < by["Unweighted"],
-        ),
-        Statement(
-            "lw_best_control",
-            before,
-            "LW's bounds lie nearer their maximum than those of CW and SW (median over maximum)",
-            TYPICAL,
-            ("LW", "CW", "SW"),
-            lambda by: by["LW"] > max(by["CW"], by["SW"]),
-        ),
-        Statement(
             "lw_more_efficient",
-            before,
+            at.before,
             "LW's weights are higher than CW's (mean)",
             WEIGHT,
             ("LW", "CW"),
@@ -135,52 +134,139 @@ def statements(before: str, after: str, weights: str, utility: str) -> tuple[Sta
         ),
         Statement(
             "cw_low_bounds",
-            before,
+            at.before,
             "CW leaves more records than LW with a bound below half of the largest",
             LOW,
             ("LW", "CW"),
             _below("LW", "CW"),
         ),
         Statement(
-            "lw_best",
-            before,
-            "LW has the highest utility of LW, CW and SW (the four statistics together)",
-            LOSS,
-            ("LW", "CW", "SW", "Unweighted"),
-            lambda by: by["LW"] < min(by["CW"], by["SW"]),
-            of_utility=True,
-        ),
-        Statement(
             "lw_final_level",
-            after,
+            at.after,
             "LW_final's bounds are nearly level where weights are below 1 (middle 90 % within a tenth of Delta)",
             SPREAD,
-            final["LW"],
-            lambda by: by["LW_final"] <= SAME,
+            FINAL["LW"],
+            lambda by: by["LW_final"] <= LEVEL,
         ),
         Statement(
             "cw_final_leveller",
-            after,
+            at.after,
             "CW_final's bounds spread less than CW's where weights are below 1",
             SPREAD,
-            final["CW"],
+            FINAL["CW"],
             _below("CW_final", "CW"),
+        ),
+        Statement(
+            "lw_final_most_level",
+            at.after,
+            "LW_final's bounds spread less than CW_final's where weights are below 1",
+            SPREAD,
+            ("LW_final", "CW_final"),
+            _below("LW_final", "CW_final"),
         ),
         *(
             Statement(
-                f"{stem.lower()}_final_delta",
-                weights,
-                f"{stem}_final's Delta equals {stem}'s at k = 0.95 (within a tenth)",
-                DELTA,
-                final[stem],
-                _same(f"{stem}_final", stem),
+                f"{stem.lower()}_final_{name}",
+                at.weights,
+                f"{stem}_final's {words} {stem}'s",
+                measure,
+                FINAL[stem],
+                rule(f"{stem}_final", stem),
+            )
+            for stem in ("LW", "CW")
+            for name, words, measure, rule in (
+                ("not_above", "largest bound does not exceed", DELTA, _not_above),
+                ("nearer_largest", "bounds lie nearer their largest than", TYPICAL, lambda a, b: _below(b, a)),
+                ("nearer_one", "weights lie nearer 1 than", WEIGHT, lambda a, b: _below(b, a)),
+            )
+        ),
+        *(
+            _nearer("CW", name, at.utility, f"CW_final's {name} is nearer the data's than CW's", _error(name))
+            for name in STATISTICS
+        ),
+        _nearer("CW", "mu", at.utility, "mu is nearer the data's mean under CW_final than CW", MU),
+        *(
+            _nearer(
+                stem, "tail", at.utility, f"{stem}_final's 99th percentile is nearer the data's than {stem}'s", TAIL
             )
             for stem in ("LW", "CW")
         ),
         *(
+            _nearer(
+                stem,
+                "all",
+                at.whole,
+                f"{stem}_final has higher utility than {stem} (the four statistics together)",
+                LOSS,
+            )
+            for stem in ("LW", "CW")
+        ),
+        Statement(
+            "cw_gains_more",
+            at.utility,
+            "Re-weighting improves CW more than LW (the four statistics together)",
+            LOSS,
+            FOUR,
+            _cw_gains_more,
+            of_utility=True,
+        ),
+    )
+
+
+def _nearer(stem: str, name: str, place: str, words: str, measure: Measure) -> Statement:
+    """That re-weighting makes an error smaller."""
+    return Statement(
+        f"{stem.lower()}_final_nearer_{name}",
+        place,
+        words,
+        measure,
+        FINAL[stem],
+        _below(f"{stem}_final", stem),
+        of_utility=True,
+    )
+
+
+def section_3() -> tuple[Statement, ...]:
+    """What the paper says of the mixture."""
+    at = Places(
+        "section 3.1, Figure 1",
+        "section 3.1, Figure 2",
+        "section 3.2, Figure 3",
+        "section 3.2, Figure 4",
+        "section 3.2, Figure 5",
+        "abstract, section 1.5, section 3.2",
+    )
+    return (
+        Statement(
+            "lower_bounds",
+            at.bounds,
+            "LW, CW and SW have a lower largest bound than Unweighted",
+            DELTA,
+            ("Unweighted", "LW", "CW", "SW"),
+            lambda by: max(by["LW"], by["CW"], by["SW"]) < by["Unweighted"],
+        ),
+        Statement(
+            "lw_best_control",
+            at.bounds,
+            "LW has more records than CW and SW whose bound is nearer the largest than 0",
+            NEAR,
+            ("LW", "CW", "SW"),
+            lambda by: by["LW"] > max(by["CW"], by["SW"]),
+        ),
+        Statement(
+            "sw_not_above",
+            "section 3.1",
+            "SW with alpha = LW's Delta over Unweighted's has no larger bound than LW",
+            DELTA,
+            ("LW", "SW"),
+            _not_above("SW", "LW"),
+            "A smaller weight widens the posterior, whose draws then reach further. The scalar has to be searched, "
+            "as `SW` does unless alpha is given.",
+        ),
+        *(
             Statement(
                 f"{stem.lower()}_weights_rise",
-                weights,
+                "section 3.2, Figure 4b",
                 f"No record's weight falls from {stem} to {stem}_final",
                 FALLS,
                 (f"{stem}_final",),
@@ -189,61 +275,45 @@ def statements(before: str, after: str, weights: str, utility: str) -> tuple[Sta
             )
             for stem in ("LW", "CW")
         ),
+        *_shared(at),
         *(
-            Statement(
-                f"{stem.lower()}_final_nearer_{name}",
-                utility,
-                f"{stem}_final's {name} is nearer the data's than {stem}'s",
-                _error(name),
-                final[stem],
-                _below(f"{stem}_final", stem),
-                of_utility=True,
-            )
-            for stem, names in (("CW", STATISTICS), ("LW", ("q90", "mean", "median")))
-            for name in names
+            _nearer("LW", name, at.utility, f"LW_final's {name} is nearer the data's than LW's", _error(name))
+            for name in ("q90", "mean", "median")
         ),
-        *(
-            Statement(
-                f"mu_nearer_{stem.lower()}",
-                utility,
-                f"mu is nearer the data's mean under {stem}_final than {stem}",
-                MU,
-                final[stem],
-                _below(f"{stem}_final", stem),
-                of_utility=True,
-            )
-            for stem in ("LW", "CW")
-        ),
+        _nearer("LW", "mu", at.utility, "mu is nearer the data's mean under LW_final than LW", MU),
         Statement(
             "mu_gains_more_cw",
-            utility,
+            at.utility,
             "mu gains more by re-weighting under CW than under LW",
             MU,
             FOUR,
             _cw_gains_more,
             of_utility=True,
         ),
-        *(
-            Statement(
-                f"tail_{stem.lower()}",
-                utility,
-                f"{stem}_final's 99th percentile is nearer the data's than {stem}'s",
-                TAIL,
-                final[stem],
-                _below(f"{stem}_final", stem),
-                of_utility=True,
-            )
-            for stem in ("LW", "CW")
-        ),
+    )
+
+
+def section_4() -> tuple[Statement, ...]:
+    """What the paper says of salaries."""
+    at = Places(
+        "section 4.1, Figure 10",
+        "section 4.1, Figure 6",
+        "section 4.2, Figure 7",
+        "section 4.2, Figure 8",
+        "section 4.2, Figure 9",
+        "section 4.2",
+    )
+    return (
         Statement(
-            "cw_gains_more",
-            utility,
-            "Re-weighting improves CW more than LW (the four statistics together)",
+            "lw_best",
+            at.bounds,
+            "LW has the highest utility of LW, CW and SW (the four statistics together)",
             LOSS,
-            FOUR,
-            _cw_gains_more,
+            ("LW", "CW", "SW", "Unweighted"),
+            lambda by: by["LW"] < min(by["CW"], by["SW"]),
             of_utility=True,
         ),
+        *_shared(at),
     )
 
 

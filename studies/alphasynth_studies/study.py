@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from alphasynth.marks import Figure
 from alphasynth.page import Section
-from alphasynth_studies.expected import Expected, Line, found_in
+from alphasynth_studies.expected import Expected, Line, error_in, found_in
 
 SIZES = ("toy", "paper", "large")
 SEED = 20_261_115  # of every study: the same numbers come each time
@@ -49,8 +49,9 @@ class Study:
     takes_table: bool = False
 
     def lines(self, results: Mapping[str, Any]) -> list[Line]:
-        """A line for each expected number."""
-        return [expected.beside(found_in(results, expected.name)) for expected in self.expected]
+        """A line for each expected number; `fitted` in the results names those that settings were chosen to match."""
+        fitted = set(results.get("fitted", ()))
+        return [e.beside(found_in(results, e.name), error_in(results, e.name), e.name in fitted) for e in self.expected]
 
 
 def figure_name(number: int, words: str) -> str:

@@ -90,14 +90,21 @@ class Measured:
         """Mean of the synthetic tables' statistic minus the table's own."""
         return self.at(setting)[label].estimates[statistic] - self.values[statistic]
 
+    def relative_error(self, label: str) -> float:
+        """Mean absolute error of the four statistics at the paper's settings, each as a share of the table's own."""
+        return float(np.mean([abs(self.error(label, name) / self.values[name]) for name in STATISTICS]))
+
     def loss(self, label: str, setting: str = "paper") -> float:
         """Mean absolute error of the four statistics, in half widths of the table's own intervals."""
         half = {name: (self.intervals[name].high - self.intervals[name].low) / 2 for name in STATISTICS}
         return float(np.mean([abs(self.error(label, name, setting)) / (half[name] or 1.0) for name in STATISTICS]))
 
 
-def synthesize_all(table: pd.DataFrame, m: int, epsilon: float, seed: int) -> Detail:
-    """All synthesizers on the first column of a table, which share the keys of their rounds; `epsilon` is per draw."""
+def synthesize_all(table: pd.DataFrame, m: int, epsilon: float | None, seed: int) -> Detail:
+    """All synthesizers on the first column of a table, which share the keys of their rounds.
+
+    `epsilon` is per draw, for those at one epsilon; without it there are none.
+    """
     column = str(table.columns[0])
     values = Values.of(table[column])
     rng = np.random.default_rng([seed, len(table)])
@@ -123,6 +130,8 @@ def synthesize_all(table: pd.DataFrame, m: int, epsilon: float, seed: int) -> De
     paper["SW"] = made(Mechanism("SW", (SW(min(scalar, 1.0)),)))
     paper["LW_final"] = made("LW_final", scale=1.0, shift=0.0, k=K)
     paper["CW_final"] = made("CW_final", scale=CW_SCALE, k=K, **CW)
+    if epsilon is None:
+        return Detail(column, values, paper, {})
     aim = {"epsilon": epsilon * m}
     equal = {
         "LW": made("LW", shift=0.0, **aim),
