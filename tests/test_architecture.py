@@ -45,8 +45,8 @@ ORDER = [
 
 STUDIES = ROOT / "studies" / "alphasynth_studies"
 STUDY_ORDER = [
-    *("expected", "study", "tables", "salaries", "synthesizers", "statements", "repeats"),
-    *("before_after", "before_after_page", "local_bounds", "contraction_page"),
+    *("expected", "study", "tables", "salaries", "synthesizers", "statements", "paper_statements", "repeats"),
+    *("before_after", "before_after_page", "before_after_tables", "local_bounds", "many_databases", "contraction_page"),
     *("nb_mixture", "salary", "contraction", "output", "reproduction"),
 ]
 

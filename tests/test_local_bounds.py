@@ -15,7 +15,7 @@ from alphasynth.priors import ScaleMixturePrior
 from alphasynth.sampler import child
 from alphasynth.values import Values
 from alphasynth_studies import local_bounds as lb
-from alphasynth_studies.contraction import _extremes
+from alphasynth_studies.many_databases import extremes
 from alphasynth_studies.tables import mixture_log_pmf, mixture_table, poisson_log_pmf
 
 MODELS = {
@@ -155,6 +155,6 @@ def test_the_formula_of_extremes_is_the_largest_of_all_records(largest, smallest
     bounds = lb.Bounds(
         np.array([[largest, brute, 0], [2 * largest, other, 0]]), np.array([[smallest] * 3, [2 * smallest] * 3]), 0, 0
     )
-    found = _extremes(bounds)
+    found = extremes(bounds)
     assert found["median_ratio"] == pytest.approx(1, abs=1e-6)
     assert found["correlation"] == pytest.approx(1)

@@ -105,3 +105,12 @@ def _synthesizer(found: Sequence[Measured], label: str, setting: str) -> dict[st
     outcome["tail_error"] = _spread([one.tail - table.tail for one, table in zip(made, found, strict=True)])
     outcome["loss"] = _spread([one.loss(label, setting) for one in found])
     return outcome
+
+
+def signed(error: float) -> str:
+    """An error with its sign.
+
+    >>> signed(0.126), signed(-1234.5)
+    ('+0.13', '-1,234')
+    """
+    return f"{error:+,.2f}" if abs(error) < 100 else f"{error:+,.0f}"

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from alphasynth import figures, page
 from alphasynth.guarantee import round_up
 from alphasynth.intervals import Interval
-from alphasynth.marks import Figure, Line, Panel, Reference, points, short, violin
-from alphasynth.palette import CONFIDENTIAL, colours
-from alphasynth.values import Values, together
+from alphasynth.marks import Figure, Line, Panel, points, short
+from alphasynth.palette import colours
+from alphasynth.values import together
 from alphasynth.weighting import Weighting
-from alphasynth_studies.before_after import AFTER, BEFORE, WEIGHTED, Told, interval_of, results_of
-from alphasynth_studies.statements import means_in_words, shares
+from alphasynth_studies.before_after import AFTER, BEFORE, Told, interval_of, signed
 from alphasynth_studies.study import figure_name
 from alphasynth_studies.synthesizers import STATISTICS
 
@@ -168,7 +166,7 @@ def _statistics(
         for label in labels
     }
     errors = [
-        f"{name} {', '.join(f'{label} {_signed(told.first.error(label, name))}' for label in labels)}" for name in names
+        f"{name} {', '.join(f'{label} {signed(told.first.error(label, name))}' for label in labels)}" for name in names
     ]
     if said is None:
         said = [f"{stem}_final_nearer_{name}" for stem in ("cw", "lw") for name in names]
@@ -179,13 +177,9 @@ def _statistics(
     return _counterpart(figures.statistic_violins(compared), number, part, title, caption)
 
 
-def _signed(error: float) -> str:
-    return f"{error:+,.2f}" if abs(error) < 100 else f"{error:+,.0f}"
-
-
 def _mu(told: Told, number: int, part: str, labels: Sequence[str], said: Sequence[str]) -> page.Block:
     mean = told.first.values["mean"]
-    errors = [f"{label} {_signed(told.first.paper[label].mu - mean)}" for label in labels]
+    errors = [f"{label} {signed(told.first.paper[label].mu - mean)}" for label in labels]
     drawn = figures.mean_densities(_shown(told, labels), mean)
     caption = f"Posterior mean of mu minus the data's mean: {', '.join(errors)}. {told.said(*said)}"
     return _counterpart(drawn, number, part, "Posterior density of mu", caption)
@@ -206,105 +200,6 @@ def shown_words(told: Told) -> str:
         f"The figures show one table of {len(told.found):,}, the first. Unweighted's Delta is {round_up(deltas[0])} "
         f"on it; over all tables the mean is {round_up(deltas.mean())}, and {(deltas > deltas[0]).mean():.0%} of them"
         " have a larger one."
-    )
-
-
-# Over all tables.
-
-
-def over_tables(told: Told) -> page.Section:
-    """How often each statement holds, and errors and bounds at both settings."""
-    outcome = shares(told.statements, told.found)
-    results = results_of(told)
-    statements = [
-        (
-            s.words,
-            o["share"],
-            o["standard_error"],
-            results["statements_at_equal_epsilon"].get(s.name, {}).get("share"),
-            "yes" if s.holds(told.first) else "no",
-            means_in_words(o),
-        )
-        for s in told.statements
-        for o in (outcome[s.name],)
-    ]
-    blocks: list[page.Block] = [
-        page.table(
-            f"The paper's statements on {len(told.found):,} tables",
-            (
-                "statement",
-                "share of tables",
-                "standard error",
-                f"share at epsilon = {told.epsilon:g}",
-                "on the table shown",
-                "means over tables",
-            ),
-            statements,
-        ),
-        page.heading("At the paper's own settings"),
-        _setting_table(results["paper_settings"], "Errors (root mean squared, over tables) and bounds"),
-        page.figure_block(_error_figure(told, "paper", (*BEFORE, "LW_final", "CW_final"))),
-        page.text(_order_words(results["orders"]["paper"])),
-        page.heading(f"All at epsilon = {told.epsilon:g} per draw"),
-        _setting_table(
-            {label: results["equal_epsilon"][label] for label in WEIGHTED},
-            "Errors (root mean squared, over tables), each synthesizer's last dial searched so that 2 Delta is at "
-            f"most {told.epsilon:g}",
-        ),
-        page.figure_block(_error_figure(told, "equal", WEIGHTED)),
-        page.text(_order_words(results["orders"]["equal"])),
-    ]
-    return page.Section("tables", f"Over {len(told.found):,} tables", tuple(blocks))
-
-
-def _setting_table(results: dict[str, Any], caption: str) -> page.Block:
-    heads = (
-        "synthesizer",
-        "Delta (mean)",
-        "epsilon per draw (mean)",
-        "mean weight",
-        *STATISTICS,
-        "sd",
-        "all four, scaled",
-    )
-    lines = [
-        (
-            label,
-            page.bound(r["delta"]["mean"]),
-            page.bound(2 * r["delta"]["mean"]),
-            r["mean_alpha"]["mean"],
-            *(r["rmse"][name] for name in (*STATISTICS, "sd")),
-            r["loss"]["mean"],
-        )
-        for label, r in results.items()
-    ]
-    return page.table(caption, heads, lines, series=True)
-
-
-def _order_words(counted: dict[str, int]) -> str:
-    listed = "; ".join(f"{order} on {times:,}" for order, times in counted.items() if times)
-    return f"Order of LW, CW and SW by the four statistics together, least error first: {listed} of the tables."
-
-
-def _error_figure(told: Told, setting: str, labels: Sequence[str]) -> Figure:
-    panels = []
-    words = []
-    for name in STATISTICS:
-        errors = {label: [one.error(label, name, setting) for one in told.found] for label in labels}
-        marks = tuple(violin(label, Values.of(line)) for label, line in errors.items())
-        means = [f"{label} {_signed(float(np.mean(line)))}" for label, line in errors.items()]
-        words.append(f"{name} {', '.join(means)}")
-        panels.append(
-            Panel(name, "error", (Reference("no error", 0.0), *marks), f"{name}, mean error: {', '.join(means)}.")
-        )
-    at = "the paper's settings" if setting == "paper" else f"epsilon = {told.epsilon:g} per draw"
-    return Figure(
-        f"errors_{setting}",
-        f"Errors over tables at {at}",
-        f"Not in the paper: statistic of the synthetic tables minus the data's, one value per table. Mean errors: "
-        f"{'; '.join(words)}.",
-        tuple(panels),
-        colours([CONFIDENTIAL, *labels]),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,39 +13,8 @@ from alphasynth.marks import Figure, Line, Panel, Reference, short, violin
 from alphasynth.palette import CONFIDENTIAL, colours
 from alphasynth.values import Values
 from alphasynth_studies.local_bounds import ROUNDS
+from alphasynth_studies.many_databases import NAMES, Generator, M, Many, N, range_of
 from alphasynth_studies.study import figure_name
-
-N = 1_000
-M = 20
-NAMES, QUANTILES = ("mean", "median", "q15", "q90"), (0.5, 0.15, 0.9)
-
-
-@dataclass(frozen=True, eq=False)
-class Generator:
-    """What databases are drawn from, the model fitted to them, and the bound at which the paper sees LW gather."""
-
-    name: str
-    words: str
-    log_pmf: np.ndarray
-    model: Any
-    global_value: float
-    bounds_figure: int = 0
-    utility_figure: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Many:
-    """What came of many databases of one generator: Delta (R, 3), statistics of the tables (R, 4) and (R, 3, 4)."""
-
-    results: dict[str, Any]
-    delta: np.ndarray
-    own: np.ndarray
-    synthetic: np.ndarray | None
-
-
-def range_of(summary: dict[str, Any]) -> float:
-    """Largest minus smallest bound."""
-    return float(summary["largest_delta"] - summary["smallest_delta"])
 
 
 def section(generator: Generator, found: Many) -> page.Section:

@@ -12,9 +12,10 @@ from alphasynth import page
 from alphasynth.intervals import Interval
 from alphasynth_studies import before_after_page as drawn
 from alphasynth_studies.before_after import AFTER, Told, results_of
+from alphasynth_studies.before_after_tables import over_tables
 from alphasynth_studies.expected import Expected
+from alphasynth_studies.paper_statements import section_3
 from alphasynth_studies.repeats import Plan, measure_all
-from alphasynth_studies.statements import section_3
 from alphasynth_studies.study import Asked, Findings, Study
 from alphasynth_studies.synthesizers import STATISTICS
 from alphasynth_studies.tables import mixture_table
@@ -133,7 +134,7 @@ def run(asked: Asked) -> Findings:
         ),
         page.Section("utility", "Re-weighting: utility", tuple(drawn.utility_after(told, 5))),
         page.Section("intervals", "The table of Supp 3", _interval_blocks(told, results)),
-        drawn.over_tables(told),
+        over_tables(told),
     )
     return Findings(results, sections)
 

@@ -72,7 +72,11 @@ def _table(heads: Sequence[str], lines: Sequence[Sequence[str]], right: Sequence
 
 def _failures(study: Study, results: Results) -> str:
     failed = [line for line in study.lines(results) if line.verdict == FAILS]
-    lines = [_line(line, _found_out(line, results)) for line in failed]
+    words = [_found_out(line, results) for line in failed]
+    lines = [
+        _line(line, "as above" if i and said and said == words[i - 1] else said)
+        for i, (line, said) in enumerate(zip(failed, words, strict=True))
+    ]
     marked = f" ({results['mark']})" if results["mark"] else ""
     table = _table(("what", "place", "paper", "ours", "tolerance", "what we found"), lines, (2, 3, 4))
     return f"## {study.name}{marked}\n\n{table if lines else 'Everything holds.'}"

@@ -15,10 +15,12 @@ from alphasynth.guarantee import round_up
 from alphasynth_studies import before_after_page as drawn
 from alphasynth_studies import salaries
 from alphasynth_studies.before_after import Told, results_of
+from alphasynth_studies.before_after_tables import over_tables
 from alphasynth_studies.expected import Expected
+from alphasynth_studies.paper_statements import section_4
 from alphasynth_studies.repeats import Plan, TableOf, measure_all
 from alphasynth_studies.salaries import HOW_IT_WAS_MADE, STAND_IN, N, stand_in_table, survey_table
-from alphasynth_studies.statements import section_4, shares
+from alphasynth_studies.statements import shares
 from alphasynth_studies.study import Asked, Findings, Study
 from alphasynth_studies.synthesizers import Measured
 from alphasynth_studies.tables import mixture_table
@@ -71,7 +73,7 @@ def run(asked: Asked) -> Findings:
             "weights", "Re-weighting: bounds and weights", (drawn.scatter_after(told, 7), *drawn.weights_after(told, 8))
         ),
         page.Section("utility", "Re-weighting: utility", tuple(drawn.utility_after(told, 9))),
-        drawn.over_tables(told),
+        over_tables(told),
         page.Section("sensitivity", "Dollars, thousands, zeros", _sensitivity_blocks(results["sensitivity"])),
     )
     return Findings(results, sections, STAND_IN if asked.table is None else "")
