@@ -47,10 +47,13 @@ def test_bounds_are_the_librarys(family, tables, make_problem, key):
     """
     table = tables[family]
     counts = np.tile(_counts(table["y"]), (REPEATS, 1))
-    ours = lb.local_bounds(lb.Clock(), 5, MODELS[family], counts, 2).delta
+    found = lb.local_bounds(lb.Clock(), 5, MODELS[family], counts, 2)
+    ours = found.delta
     problem = make_problem(table, family=family, sampler=Grid())
-    trails = [run(child(key, i), problem, named_mechanism("LW_final", k=lb.K)) for i in range(REPEATS)]
+    trails = [run(child(key, i), problem, named_mechanism("LW_final", k=0.95)) for i in range(REPEATS)]
     theirs = np.array([[fit.lipschitz.overall for fit in trail.fits] for trail in trails])
+    least = np.mean([[fit.largest_distinct.min() for fit in trail.fits] for trail in trails], axis=0)
+    assert found.smallest.mean(axis=0) == pytest.approx(least, rel=0.01)  # at the mode, where a maximum hardly scatters
     error = np.sqrt((ours.var(axis=0, ddof=1) + theirs.var(axis=0, ddof=1)) / REPEATS)
     assert (np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 5 * error).all()
     assert (error < 0.03 * theirs.mean(axis=0)).all()  # the comparison says something
@@ -63,12 +66,33 @@ def test_draws_have_the_posteriors_mean_and_sd(tables, make_problem, key):
     table = tables["negative_binomial"]
     counts = np.tile(_counts(table["y"]), (REPEATS, 1))
     draws = lb.local_bounds(lb.Clock(), 6, MODELS["negative_binomial"], counts, 20).draws
-    trail = run(key, make_problem(table, sampler=Grid()), named_mechanism("LW_final", k=lb.K))
+    trail = run(key, make_problem(table, sampler=Grid()), named_mechanism("LW_final", k=0.95))
     for number, fit in enumerate(trail.fits):
         ours, exact = draws[:, number, :, 0].ravel(), fit.draws.u[:, 0]
         # 480 and 1,000 draws: five standard errors of the difference of means, and of the ratio of sds.
         assert abs(ours.mean() - exact.mean()) < 5 * exact.std() * np.sqrt(1 / 480 + 1 / 1_000)
         assert ours.std() / exact.std() == pytest.approx(1, abs=5 * np.sqrt(0.5 / 480 + 0.5 / 1_000))
+
+
+def test_draws_for_tables_are_taken_from_all_chains(tables):
+    """m draws at equal distances among the 1,000, which stand chain after chain."""
+    counts = _counts(tables["poisson"]["y"])[None]
+    whole = lb.local_bounds(lb.Clock(), 7, MODELS["poisson"], counts, 1_000).draws
+    few = lb.local_bounds(lb.Clock(), 7, MODELS["poisson"], counts, 8).draws
+    assert whole.shape == (1, 3, 1_000, 1)
+    assert np.allclose(few, whole[:, :, ::125], rtol=1e-9)
+
+
+def test_noise_is_that_of_the_proposals():
+    """A burn-in and 250 draws for each of four chains; t with 6 degrees of freedom, thresholds log uniform."""
+    import jax
+
+    with jax.enable_x64(True):
+        noise = [lb._noise(jax.random.key(i), 2) for i in range(20)]
+    assert noise[0].t.shape == (64 + 250, 4, 2)
+    t, log_uniform = (np.concatenate([np.asarray(n[i]).ravel() for n in noise]) for i in (0, 1))
+    assert stats.kstest(t[::2], stats.t(6).cdf).pvalue > 1e-6
+    assert stats.kstest(np.exp(log_uniform), stats.uniform.cdf).pvalue > 1e-6
 
 
 def test_a_database_does_not_depend_on_its_chunk(monkeypatch):
@@ -122,17 +146,30 @@ def test_statistics_of_synthetic_tables_are_those_of_simulated_rows():
     assert ours.std(axis=0, ddof=1)[0] == pytest.approx(theirs.std(axis=0, ddof=1) / 20**0.5, rel=0.95)
 
 
+@pytest.mark.parametrize("n", [1, 2, 77, 100])
+def test_quantiles_are_numpys(n):
+    y = np.sort(np.random.default_rng(n).poisson(50, n)).astype(float)
+    shares = (0.0, 0.15, 0.5, 0.9, 1.0)
+    assert lb.quantiles(y, shares) == pytest.approx(np.quantile(y, shares))
+
+
 def test_statistics_of_databases_are_numpys():
     column = np.random.default_rng(9).poisson(50, 77)
     found = lb.statistics_of(_counts(column)[None], (0.5, 0.15, 0.9))[0]
     assert found == pytest.approx([column.mean(), *np.quantile(column, [0.5, 0.15, 0.9])])
 
 
-def test_draws_that_do_not_mix_are_refused(monkeypatch):
-    counts = np.tile(_counts(np.arange(90, 110)), (2, 1))
-    monkeypatch.setattr(lb, "LEAST_ACCEPTANCE", 1.1)
-    with pytest.raises(InputError, match=r"must have an acceptance of 1\.1, found 0"):
-        lb.local_bounds(lb.Clock(), 1, MODELS["poisson"], counts, 2)
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize(("delta", "acceptance"), [(5.0, 0.39), (np.inf, 0.9)])
+def test_draws_that_do_not_mix_are_refused(number, delta, acceptance):
+    """In whichever round they fail."""
+    good = lb.Bounds(np.full((4, 3), 5.0), np.full((4, 3), 3.0), np.full((4, 3), 0.9), np.zeros((4, 3, 2, 1)))
+    counts = np.tile(_counts(np.arange(90, 110)), (4, 1))
+    assert lb.local_bounds(lambda *args, **more: good, 1, MODELS["poisson"], counts, 2).delta.shape == (4, 3)
+    bad = lb.Bounds(*(part.copy() for part in good))
+    bad.delta[2, number], bad.acceptance[2, number] = delta, acceptance
+    with pytest.raises(InputError, match=r"must have a finite bound and an acceptance of 0\.4"):
+        lb.local_bounds(lambda *args, **more: bad, 1, MODELS["poisson"], counts, 2)
 
 
 def test_a_database_of_too_many_values_is_refused():

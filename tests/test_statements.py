@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from alphasynth_studies import nb_mixture, salary
@@ -127,12 +128,53 @@ def test_without_an_epsilon_there_is_one_setting():
 
 
 def test_the_synthesizers_are_the_papers(one):
-    """Settings that leave their traces: k, the scalar's rule, one epsilon for all."""
+    """Settings that leave their traces: the scalar's rule, one epsilon for all."""
     assert one.paper["Unweighted"].mean_alpha == 1
     scalar = one.paper["LW"].delta / one.paper["Unweighted"].delta
     assert one.paper["SW"].mean_alpha == pytest.approx(scalar)
     assert all(made.delta <= 5.5 for made in one.equal.values())
     assert all(made.delta >= 5.5 * 0.99 for made in one.equal.values())
+
+
+@pytest.mark.parametrize("label", ["Unweighted", "LW", "CW_final"])
+def test_a_synthesizers_numbers_are_those_of_its_records(label):
+    """Every number that is said of a synthesizer, from records and rows written out."""
+    detail = synthesize_all(mixture_table(4, 150), 3, None, 2)
+    made, said = detail.paper[label], measured(detail).paper[label]
+    w = made.weighting
+    alpha, before = np.repeat(w.alpha, w.counts), np.repeat(made.before.alpha, w.counts)
+    bounds = np.repeat(w.lipschitz, w.counts) / w.lipschitz.max()
+    tables = [np.repeat(table.values, table.counts) for table in made.tables]
+    free = bounds[alpha < 1]
+    spread = np.quantile(free, 0.95) - np.quantile(free, 0.05) if len(free) else 0.0
+    assert said.delta == w.lipschitz.max()
+    assert said.mean_alpha == pytest.approx(alpha.mean())
+    assert (said.whole, said.small) == pytest.approx(((alpha == 1).mean(), (alpha < 0.5).mean()))
+    assert (said.typical, said.low) == pytest.approx((np.median(bounds), (bounds < 0.5).mean()))
+    assert said.spread == pytest.approx(spread)
+    assert (said.rising, said.falling) == pytest.approx(((alpha > before).mean(), (alpha < before).mean()))
+    assert said.mu == pytest.approx(w.mu.mean())
+    assert said.tail == pytest.approx(np.mean([np.quantile(rows, 0.99) for rows in tables]))
+    shares = {"q15": 0.15, "q90": 0.9, "median": 0.5}
+    wanted = {name: np.mean([np.quantile(rows, share) for rows in tables]) for name, share in shares.items()}
+    wanted |= {"mean": np.mean([rows.mean() for rows in tables]), "sd": np.mean([rows.std(ddof=1) for rows in tables])}
+    assert said.estimates == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("stem", ["LW", "CW"])
+def test_re_weighting_is_the_papers(stem):
+    """0.95 alpha Delta / Delta_i, at most 1, from the bounds of the round before; CW's weights by hand."""
+    detail = synthesize_all(mixture_table(2, 200), 2, None, 1)
+    made, first = detail.paper[f"{stem}_final"], detail.paper[stem]
+    before = made.before
+    assert np.array_equal(before.alpha, first.weighting.alpha)
+    held = before.alpha > 0
+    wanted = 0.95 * before.alpha[held] * before.delta / before.lipschitz[held]
+    assert made.weighting.alpha[held] == pytest.approx(np.minimum(wanted, 1))
+    if stem == "CW":
+        y = np.repeat(detail.values.values, detail.values.counts)
+        inside = np.array([np.mean(np.abs(y - v) <= 0.3 * v) for v in detail.values.values])
+        assert before.alpha == pytest.approx(np.clip(1.5 * inside + 0.1, 0, 1))
 
 
 def test_processes_find_what_one_process_finds(monkeypatch, tmp_path):

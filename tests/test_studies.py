@@ -98,6 +98,9 @@ def test_results_of_the_mixture_study(toys):
         assert 0.99 * epsilon <= 2 * made["delta"]["mean"] <= epsilon  # the search stops within 0.2 % below
     assert sum(results["orders"]["paper"].values()) == sum(results["orders"]["equal"].values()) == 3
     assert all(0 <= found["share"] <= 1 and found["of"] == 3 for found in results["statements"].values())
+    for setting, statements in (("paper_settings", "statements"), ("equal_epsilon", "statements_at_equal_epsilon")):
+        means = results[statements]["cw_final_nearer_all"]["means"]
+        assert means == pytest.approx({label: results[setting][label]["loss"]["mean"] for label in ("CW", "CW_final")})
 
 
 def test_the_stand_in_is_marked_everywhere(toys):

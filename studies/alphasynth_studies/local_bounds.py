@@ -84,7 +84,8 @@ def local_bounds(clock: Clock, seed: int, model: Model, counts: np.ndarray, m: i
     bounds = Bounds(*(part[:num_databases] for part in found))
     if bounds.acceptance.min() < LEAST_ACCEPTANCE or not np.isfinite(bounds.delta).all():
         raise InputError(
-            f"every database's draws must have an acceptance of {LEAST_ACCEPTANCE}, found {bounds.acceptance.min():.3f}"
+            f"every database must have a finite bound and an acceptance of {LEAST_ACCEPTANCE}, found a bound of "
+            f"{bounds.delta.max():.4g} and an acceptance of {bounds.acceptance.min():.3f}"
         )
     return bounds
 
@@ -200,20 +201,29 @@ def _noise(key: Array, size: int) -> Noise:
     )
 
 
+def quantiles(y: Array, shares: tuple[float, ...]) -> Array:
+    """Quantiles of values in ascending order, interpolated between order statistics (type 7).
+
+    >>> quantiles(np.array([1.0, 2.0, 4.0, 8.0]), (0.5, 0.9)).tolist()
+    [3.0, 6.800000000000001]
+    """
+    places = (len(y) - 1) * np.array(shares)
+    low = np.floor(places).astype(int)
+    below, above = y[low], y[np.minimum(low + 1, len(y) - 1)]
+    return below + (places - low) * (above - below)
+
+
 @partial(jax.jit, static_argnames=("model", "n", "shares", "chunk"))
 def _synthetic_statistics(
     keys: Array, draws: Array, model: Model, n: int, shares: tuple[float, ...], chunk: int
 ) -> tuple[Array, Array]:
     values = jnp.arange(VALUES, dtype=float)
     columns = {"y": values, "log_factorial": jax.scipy.special.gammaln(values + 1)}
-    places = np.array([(n - 1) * share for share in shares])
-    low = np.floor(places).astype(int)
 
     def table(key: Array, u: Array) -> tuple[Array, Array]:
         cdf = jnp.cumsum(jnp.exp(model.log_lik(model.prior.constrain(u), columns)))
         y = _sorted_values(key, cdf, n).astype(float)
-        below, above = y[low], y[np.minimum(low + 1, n - 1)]
-        return jnp.concatenate([y.mean()[None], below + (places - low) * (above - below)]), 1 - cdf[-1]
+        return jnp.concatenate([y.mean()[None], quantiles(y, shares)]), 1 - cdf[-1]
 
     def one(key: Array, u: Array) -> tuple[Array, Array]:
         flat = u.reshape(-1, u.shape[-1])

@@ -45,6 +45,8 @@ def measure_all(asked: Asked, plan: Plan, repeats: int) -> list[Measured]:
     """What the synthesizers make of tables 0, 1, ..., in that order."""
     if asked.processes == 1 or repeats < 2 * asked.processes:
         return list(_told(asked, map(plan.measure, range(repeats)), repeats))
+    # If a signal ends this process, the one that cleans up after it must not add words of its own.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::UserWarning:multiprocessing.resource_tracker")
     with ProcessPoolExecutor(asked.processes, get_context("spawn"), _start, (os.getpid(),)) as pool:
         return list(_told(asked, pool.map(plan.measure, range(repeats)), repeats))
 
