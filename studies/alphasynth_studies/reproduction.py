@@ -253,7 +253,7 @@ def _contraction(study: Study, results: Results, large: Results | None) -> str:
         "largest",
         "share above",
     )
-    extremes = results["mixture"]["extremes"]
+    extremes = (large or results)["mixture"]["extremes"]
     where = "" if large is None else f" The larger run was made on one {large['device']}."
     return f"""{_intro(study, results)}
 
@@ -271,7 +271,7 @@ def _contraction(study: Study, results: Results, large: Results | None) -> str:
 
 {_table(over_heads, over, range(1, len(over_heads)))}
 
-{printed_words(results)}
+{printed_words(large or results)}
 
 The bounds do not gather as n grows, and the reason can be written down. LW's bound of a record is F (M - F) / (M - m),
 where M and m are the largest and smallest F of the database; its largest value is M^2 / (4 (M - m)) if M is at least 2
