@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from alphasynth.intervals import Interval
 from alphasynth_studies import nb_mixture, salary
 from alphasynth_studies.repeats import Plan, measure_all
 from alphasynth_studies.statements import orders, shares
@@ -100,6 +101,17 @@ def test_statements_are_kept_and_broken(one, name, keeps, breaks):
     share = shares([statement], [keeps(one), breaks(one), breaks(one), breaks(one)])[name]
     assert (share["holds"], share["of"], share["share"]) == (1, 4, 0.25)
     assert share["standard_error"] == pytest.approx((0.25 * 0.75 / 4) ** 0.5)
+
+
+def test_errors_by_hand(one):
+    """Errors of 1 to 4 in four statistics: as they are, in half widths of the data's intervals, as shares."""
+    intervals = {name: Interval(0.0, 2.0 * number) for number, name in enumerate(STATISTICS, start=1)}
+    values = {**one.values, **dict.fromkeys(STATISTICS, 10.0)}
+    estimates = {name: 10.0 - error for error, name in enumerate(STATISTICS, start=1)}
+    one = _changed(replace(one, intervals=intervals, values=values), "LW", estimates=estimates)
+    assert [one.error("LW", name) for name in STATISTICS] == [-1, -2, -3, -4]
+    assert one.loss("LW") == pytest.approx(1)
+    assert one.relative_error("LW") == pytest.approx(0.25)
 
 
 def test_orders_are_counted(one):
