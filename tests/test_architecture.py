@@ -47,7 +47,7 @@ STUDIES = ROOT / "studies" / "alphasynth_studies"
 STUDY_ORDER = [
     *("expected", "study", "tables", "salaries", "synthesizers", "statements", "paper_statements", "repeats"),
     *("before_after", "before_after_page", "before_after_tables", "local_bounds", "many_databases", "contraction_page"),
-    *("nb_mixture", "salary", "contraction", "output", "reproduction"),
+    *("nb_mixture", "salary", "contraction", "output", "markdown", "reproduction"),
 ]
 
 

@@ -7,30 +7,27 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from alphasynth.guarantee import round_up
 from alphasynth_studies import NAMES, named_study
 from alphasynth_studies.contraction_page import printed_words
-from alphasynth_studies.expected import FAILS, Line, plain
+from alphasynth_studies.markdown import Results, failures, numbers_and_statements, picture, table
 from alphasynth_studies.nb_mixture import PUBLISHED, middle
-from alphasynth_studies.output import is_statement, shown, verdicts
+from alphasynth_studies.output import verdicts
 from alphasynth_studies.salaries import HOW_IT_WAS_MADE
 from alphasynth_studies.salary import sensitivity_words
-from alphasynth_studies.statements import means_in_words
 from alphasynth_studies.study import Study
 from alphasynth_studies.synthesizers import STATISTICS
 
 LARGE = "contraction-large"
-Results = Mapping[str, Any]
 
 
 def document(results: Mapping[str, Results]) -> str:
     """The document; `results` by study, as their results.json say."""
     found = {name: (named_study(name), results[name]) for name in NAMES}
-    parts = [_opening(found), *(_failures(*found[name]) for name in NAMES)]
+    parts = [_opening(found), *(failures(*found[name]) for name in NAMES)]
     parts += [_mixture(*found["nb-mixture"]), _salary(*found["salary"])]
     parts.append(_contraction(*found["contraction"], results.get(LARGE)))
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -61,71 +58,6 @@ guarantee itself survives an audit is another matter ([guarantee.md](guarantee.m
 # What does not hold"""
 
 
-def _picture(name: str, words: str) -> str:
-    return f"![{words}](figures/{name}.png)"
-
-
-def _table(heads: Sequence[str], lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    rule = ["---:" if i in right else "---" for i in range(len(heads))]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *lines))
-
-
-def _failures(study: Study, results: Results) -> str:
-    failed = [line for line in study.lines(results) if line.verdict == FAILS]
-    words = [_found_out(line, results) for line in failed]
-    lines = [
-        _line(line, "as above" if i and said and said == words[i - 1] else said)
-        for i, (line, said) in enumerate(zip(failed, words, strict=True))
-    ]
-    marked = f" ({results['mark']})" if results["mark"] else ""
-    table = _table(("what", "place", "paper", "ours", "tolerance", "what we found"), lines, (2, 3, 4))
-    return f"## {study.name}{marked}\n\n{table if lines else 'Everything holds.'}"
-
-
-def _found_out(line: Line, results: Results) -> str:
-    """What our numbers say where the paper's do not hold."""
-    remark = line.expected.remark
-    if not is_statement(line):
-        return remark
-    return f"{means_in_words(results['statements'][line.expected.name.split('.')[1]])} {remark}".strip()
-
-
-def _line(line: Line, words: str) -> tuple[str, ...]:
-    e = line.expected
-    return e.what, e.place, plain(e.paper), shown(line.ours), plain(e.tolerance), words
-
-
-def _reasons(lines: Sequence[Line]) -> str:
-    """Numbers with their tolerances, verdicts and reasons."""
-    cells = [
-        (
-            *_line(line, line.expected.reason.partition(": ")[2])[:5],
-            line.verdict,
-            line.expected.reason.partition(": ")[2],
-        )
-        for line in lines
-    ]
-    return _table(("what", "place", "paper", "ours", "tolerance", "verdict", "why that tolerance"), cells, (2, 3, 4))
-
-
-def _numbers_and_statements(study: Study, results: Results) -> str:
-    lines = study.lines(results)
-    numbers, statements = [line for line in lines if not is_statement(line)], [*filter(is_statement, lines)]
-    said = []
-    for line in statements:
-        share = results["statements"][line.expected.name.split(".")[1]]
-        equal = results["statements_at_equal_epsilon"].get(line.expected.name.split(".")[1])
-        tables = [f"{found['holds']:,} of {found['of']:,}" if found else "" for found in (share, equal)]
-        said.append((line.expected.what, line.expected.place, *tables, line.verdict))
-    blocks = [_reasons(numbers)]
-    if said:
-        blocks.append("On how many tables the paper's statements hold; the verdict is on the paper's own settings:")
-        epsilon = f"at epsilon {results['equal_epsilon']['epsilon_per_draw']:g}"
-        heads = ("statement", "place", "at the paper's settings", epsilon, "verdict")
-        blocks.append(_table(heads, said, (2, 3)))
-    return "\n\n".join(blocks)
-
-
 def _intro(study: Study, results: Results) -> str:
     mark = f"**{results['mark'][:1].upper()}{results['mark'][1:]}.** " if results["mark"] else ""
     return f"# {study.title} ({study.place})\n\n{mark}{study.simulates}\n\n{study.runs}"
@@ -153,21 +85,21 @@ def _mixture(study: Study, results: Results) -> str:
 Middle of the synthesizer's 95 % interval minus the middle of the data's; the paper's from its one table, ours over
 {results["tables"]:,} tables. "Paper's sign on" is the share of tables whose error has the sign of the paper's.
 
-{_table(heads, lines, (2, 3, 4, 5, 6))}
+{table(heads, lines, (2, 3, 4, 5, 6))}
 
-{_picture("figure_03_scatter", "Lipschitz bounds against weights on one table, before and after re-weighting")}
+{picture("figure_03_scatter", "Lipschitz bounds against weights on one table, before and after re-weighting")}
 
 ## Errors at the paper's settings and at one epsilon
 
 {_errors(results)}
 
-{_picture("errors_equal", "Errors of four statistics over tables, five synthesizers at one epsilon")}
+{picture("errors_equal", "Errors of four statistics over tables, five synthesizers at one epsilon")}
 
 {_orders(results)}
 
 ## All numbers and statements
 
-{_numbers_and_statements(study, results)}"""
+{numbers_and_statements(study, results)}"""
 
 
 def _errors(results: Results) -> str:
@@ -188,7 +120,7 @@ def _errors(results: Results) -> str:
         "tables come to, 1,000 draws each; epsilon per draw is twice as much. The last column is the mean absolute "
         "error of the paper's four statistics in half widths of the data's intervals."
     )
-    return f"{words}\n\n{_table(heads, lines, range(2, len(heads)))}"
+    return f"{words}\n\n{table(heads, lines, range(2, len(heads)))}"
 
 
 def _short(value: float) -> str:
@@ -216,7 +148,7 @@ def _salary(study: Study, results: Results) -> str:
 
 ## All numbers and statements of section 4
 
-{_numbers_and_statements(study, results)}"""
+{numbers_and_statements(study, results)}"""
 
 
 def _contraction(study: Study, results: Results, large: Results | None) -> str:
@@ -261,15 +193,15 @@ def _contraction(study: Study, results: Results, large: Results | None) -> str:
 
 "Above" is the global value that the paper gives for LW.{where}
 
-{_table(heads, lines, range(2, len(heads)))}
+{table(heads, lines, range(2, len(heads)))}
 
-{_picture("figure_13_bounds", "Local bounds of 100 databases from the mixture; the dashed line is the paper's value")}
+{picture("figure_13_bounds", "Local bounds of 100 databases from the mixture; the dashed line is the paper's value")}
 
 ## Local bounds over n
 
-{_picture("over_n_mixture", "LW's local bounds of databases of 100 to 10,000 records from the mixture")}
+{picture("over_n_mixture", "LW's local bounds of databases of 100 to 10,000 records from the mixture")}
 
-{_table(over_heads, over, range(1, len(over_heads)))}
+{table(over_heads, over, range(1, len(over_heads)))}
 
 {printed_words(large or results)}
 
@@ -282,7 +214,7 @@ record: it moves out with n, and the extreme of a sample keeps its scatter howev
 
 ## All numbers of Supp 5
 
-{_numbers_and_statements(study, results)}"""
+{numbers_and_statements(study, results)}"""
 
 
 def _bounds(summary: Results, label: str | None) -> tuple[str, ...]:
