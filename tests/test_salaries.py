@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from alphasynth_studies.salaries import stand_in_table
+from alphasynth_studies.salaries import stand_in_table, survey_table
+from alphasynth_studies.salary import _against_mixture, in_thousands, without_zeros
+from alphasynth_studies.synthesizers import measured, synthesize_all
+from alphasynth_studies.tables import mixture_table
 from command_line import read, run
 
 
@@ -20,6 +24,35 @@ def test_stand_ins_have_the_published_figures(number):
     assert (salaries.min(), salaries.max()) == (0, 509_000)
     assert round(salaries.std()) == 69_718
     assert (salaries % 1_000 == 0).all()
+
+
+def test_samples_of_the_survey(tmp_path):
+    """Without replacement; another sample for another number, the same for the same."""
+    path = tmp_path / "sdr.csv"
+    pd.DataFrame({"SALARYP": [*range(0, 1_200_000, 1_000), *[9_999_998] * 50]}).to_csv(path, index=False)
+    first, second = (survey_table(number, path)["salary"] for number in (0, 1))
+    assert first.nunique() == second.nunique() == 1_000
+    assert set(first) != set(second)
+    assert max(first.max(), second.max()) < 1_200_000
+    assert first.equals(survey_table(0, path)["salary"])
+
+
+def test_variants_of_salaries():
+    table = pd.DataFrame({"salary": [0, 1_000, 95_000, 509_000]})
+    assert in_thousands(0, lambda number: table)["salary"].tolist() == [0, 1, 95, 509]
+    assert without_zeros(0, lambda number: table)["salary"].tolist() == [1_000, 95_000, 509_000]
+
+
+def test_salaries_are_compared_with_the_mixture():
+    """The larger error and the larger share of small weights, whichever side they are on."""
+    one = measured(synthesize_all(mixture_table(0, 100), 2, None, 1))
+    cw = one.paper["CW"]
+    far = {name: one.values[name] + 99.0 for name in cw.estimates}
+    worse = replace(one, paper={**one.paper, "CW": replace(cw, small=cw.small + 0.1, estimates=far)})
+    names = ("more_scaled_error", "more_relative_error", "more_small_weights")
+    assert [_against_mixture([worse, worse], [one])[name] for name in names] == [1, 1, 1]
+    assert [_against_mixture([one], [worse, worse])[name] for name in names] == [0, 0, 0]
+    assert _against_mixture([worse], [one])["small_weights"] == pytest.approx(cw.small + 0.1)
 
 
 def test_stand_ins_differ():

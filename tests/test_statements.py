@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from alphasynth.intervals import Interval
 from alphasynth_studies import nb_mixture, salary
+from alphasynth_studies.before_after import _interval
 from alphasynth_studies.repeats import Plan, measure_all
 from alphasynth_studies.statements import orders, shares
 from alphasynth_studies.study import Asked
@@ -112,6 +114,22 @@ def test_errors_by_hand(one):
     assert [one.error("LW", name) for name in STATISTICS] == [-1, -2, -3, -4]
     assert one.loss("LW") == pytest.approx(1)
     assert one.relative_error("LW") == pytest.approx(0.25)
+
+
+def test_intervals_by_hand(one):
+    """Shifts are ours minus the data's; LW's 15th quantile is below the data's in the paper."""
+    one = replace(one, intervals={**one.intervals, "q15": Interval(70.0, 74.0)})
+    low, high = (
+        _changed(one, "LW", intervals={**one.paper["LW"].intervals, "q15": interval})
+        for interval in (Interval(69.0, 72.0), Interval(73.0, 79.0))
+    )
+    found = _interval([low, high, low], "LW", "q15")
+    assert found["first_table"] == [69.0, 72.0]
+    assert found["shift"]["mean"] == pytest.approx((-1.5 + 4 - 1.5) / 3)
+    assert found["width"]["mean"] == pytest.approx(4)
+    assert _interval([low, high], "data", "q15")["middle"]["mean"] == 72
+    sign = nb_mixture._signs(SimpleNamespace(found=[low, high, low]))["LW"]["q15"]
+    assert sign == {"paper": -1, "ours": 1, "share": pytest.approx(2 / 3)}
 
 
 def test_orders_are_counted(one):
