@@ -19,12 +19,12 @@ THOUSAND = 1_000
 MEAN, MEDIAN, LOWEST, HIGHEST, SD = 107_609, 95_000, 0, 509_000, 69_718
 STAND_IN = "simulated stand-in"
 HOW_IT_WAS_MADE = (
-    "The stand-in has 1,000 salaries in whole thousands. Ten are 0 and five stand at the top code of 509,000. The "
-    "rest are log-normal around 95,000 (standard deviation 0.6 of the logarithm), three in five rounded to 5,000 as "
-    "people report them. The ten in the middle are set to 95,000; the distances of the upper half from the median "
-    "are stretched by a power and a factor such that mean and standard deviation come out; then single salaries are "
-    "moved by 1,000 until mean, median, range and standard deviation are the paper's to the dollar. Nothing else "
-    "about the real sample is known to it: its tails, heaps and zeros are ours."
+    "The stand-in has 1,000 salaries in whole thousands. Ten are 0 and at least five stand at the top code of "
+    "509,000. The rest are log-normal around 95,000 (standard deviation 0.6 of the logarithm), three in five rounded"
+    " to 5,000 as people report them. The ten in the middle are set to 95,000; the distances of the upper half from "
+    "the median are stretched by a power and a factor such that mean and standard deviation come out; then single "
+    "salaries are moved by 1,000 until mean, median, range and standard deviation are the paper's to the dollar. "
+    "Nothing else about the real sample is known to it: its tails, heaps and zeros are ours."
 )
 
 

@@ -139,7 +139,7 @@ def sensitivity_words(sensitivity: Mapping[str, Any]) -> str:
     ]
     listed = "; ".join(f"\u201c{words}\u201d" for words in turned) or "none"
     return (
-        f"The verdicts depend on the unit and on a few records. LW's epsilon per draw is {lw[0]} with salaries in "
+        f"What the unit and the salaries of 0 do. LW's epsilon per draw is {lw[0]} with salaries in "
         f"dollars and {lw[1]} with the same salaries in thousands (means over tables), though nothing about the "
         "people has changed: a probability per dollar is about a thousandth of one per thousand dollars, and its "
         f"logarithm enters Delta. Without the salaries of 0 it is {lw[2]} in dollars. Statements whose share of "
