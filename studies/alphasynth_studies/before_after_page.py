@@ -1,4 +1,4 @@
-"""The page of a study before and after re-weighting: counterparts of the paper's figures, and what all tables say."""
+"""The page of a study before and after re-weighting: counterparts of the paper's figures, on one table."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ from alphasynth.weighting import Weighting
 from alphasynth_studies.before_after import AFTER, BEFORE, Told, interval_of, signed
 from alphasynth_studies.study import figure_name
 from alphasynth_studies.synthesizers import STATISTICS
-
-
-def _sentence(parts: Sequence[str]) -> str:
-    words = "; ".join(parts)
-    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _shown(told: Told, labels: Sequence[str]) -> list[Weighting]:

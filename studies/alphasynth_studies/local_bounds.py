@@ -24,9 +24,9 @@ from alphasynth.lipschitz import largest_by_row
 from alphasynth.mode import find_mode
 from alphasynth.model import Array, Model
 from alphasynth.weights import from_risk, level, rescale
+from alphasynth_studies.synthesizers import K
 
 ROUNDS = ("Unweighted", "LW", "LW_final")
-K = 0.95  # the paper's
 CHAINS = 4
 VALUES = 1_024  # a database is how often each of 0, 1, ..., 1,023 occurs; no generator here comes near the end
 CAPACITY = 512  # distinct values of one database; 10,000 records of the mixture have about 250

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 
+import jax
 import pandas as pd
 
 from alphasynth.compilation import use_compilation_cache
@@ -55,6 +56,8 @@ def _start(parent: int) -> None:
     """A process of the pool: it leaves interruptions to its parent, ends with it, and shares compiled programs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    # Several processes would each take a GPU's whole memory.
+    jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
     with suppress(OSError):
         use_compilation_cache()
 

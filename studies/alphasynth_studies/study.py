@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from alphasynth.marks import Figure
 from alphasynth.page import Section
 from alphasynth_studies.expected import Expected, Line, error_in, found_in
 
@@ -61,8 +60,3 @@ def figure_name(number: int, words: str) -> str:
     'figure_04_weights'
     """
     return f"figure_{number:02d}_{words}"
-
-
-def counterparts(figures: Sequence[Figure]) -> set[int]:
-    """Numbers of the paper's figures that these stand for."""
-    return {int(figure.name.split("_")[1]) for figure in figures if figure.name.startswith("figure_")}
