@@ -75,10 +75,13 @@ def test_a_number_is_judged_by_its_tolerance():
 
 
 def test_near_the_edge_a_number_is_undecided():
+    """Its 95 % interval reaches over the edge of the tolerance, from inside or from outside."""
     expected = Expected("a", "here", "x", 1.0, 0.1, "1 ± 0.1: a reason that is long enough")
-    assert [expected.beside(ours, 0.03).verdict for ours in (1.0, 0.97)] == [HOLDS, HOLDS]
-    assert [expected.beside(ours, 0.03).verdict for ours in (0.95, 0.9, 0.85)] == [UNDECIDED] * 3
-    assert [expected.beside(ours, 0.03).verdict for ours in (0.83, 0.5)] == [FAILS, FAILS]
+    assert expected.beside(1.0, (0.94, 1.06)).verdict == HOLDS
+    assert expected.beside(0.95, (0.89, 1.01)).verdict == UNDECIDED
+    assert expected.beside(0.85, (0.79, 0.91)).verdict == UNDECIDED
+    assert expected.beside(1.0, (0.83, 1.0)).verdict == UNDECIDED  # 20 tables of 20
+    assert expected.beside(0.5, (0.4, 0.6)).verdict == FAILS
 
 
 def test_a_fitted_number_is_no_success():
@@ -95,7 +98,7 @@ def test_lines_take_errors_and_fits_from_the_results():
     share = replace(
         study.expected[0], name="a.share", paper=1.0, tolerance=0.1, reason="1 ± 0.1: long enough, too, to be"
     )
-    results = {"a": {"share": 0.92, "standard_error": 0.027}}
+    results = {"a": {"share": 0.92, "share_interval": [0.85, 0.96]}}
     assert [line.verdict for line in replace(study, expected=(share,)).lines(results)] == [UNDECIDED]
 
 

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from alphasynth.intervals import Interval
 from alphasynth_studies import nb_mixture, salary
-from alphasynth_studies.before_after import _interval
-from alphasynth_studies.repeats import Plan, measure_all
+from alphasynth_studies.before_after import _interval, _synthesizer
+from alphasynth_studies.repeats import Plan, _end_with, measure_all
 from alphasynth_studies.statements import orders, shares
 from alphasynth_studies.study import Asked
 from alphasynth_studies.synthesizers import STATISTICS, measured, synthesize_all
@@ -102,7 +103,8 @@ def test_statements_are_kept_and_broken(one, name, keeps, breaks):
     assert not statement.holds(breaks(one))
     share = shares([statement], [keeps(one), breaks(one), breaks(one), breaks(one)])[name]
     assert (share["holds"], share["of"], share["share"]) == (1, 4, 0.25)
-    assert share["standard_error"] == pytest.approx((0.25 * 0.75 / 4) ** 0.5)
+    # Clopper and Pearson: 1 of 4.
+    assert share["share_interval"] == pytest.approx([stats.beta.ppf(0.025, 1, 4), stats.beta.ppf(0.975, 2, 3)])
 
 
 def test_errors_by_hand(one):
@@ -130,6 +132,35 @@ def test_intervals_by_hand(one):
     assert _interval([low, high], "data", "q15")["middle"]["mean"] == 72
     sign = nb_mixture._signs(SimpleNamespace(found=[low, high, low]))["LW"]["q15"]
     assert sign == {"paper": -1, "ours": 1, "share": pytest.approx(2 / 3)}
+
+
+def test_numbers_over_tables_by_hand(one):
+    """Errors of 1, 2 and 6: their mean, its standard error, the scatter, and the root mean squared error."""
+    tables = [_with_error(one, "LW", "q90", error) for error in (1.0, 2.0, 6.0)]
+    found = _synthesizer(tables, "LW", "paper")
+    assert found["error"]["q90"] == pytest.approx({"mean": 3, "standard_error": (7 / 3) ** 0.5, "sd": 7**0.5})
+    assert found["rmse"]["q90"] == pytest.approx((41 / 3) ** 0.5)
+
+
+def test_every_table_has_a_seed_of_its_own(monkeypatch):
+    seeds = []
+    monkeypatch.setattr("alphasynth_studies.repeats.synthesize_all", lambda *args: seeds.append(args[-1]))
+    for number in (0, 1, 2):
+        Plan(_small_table, 2, None).detail(number)
+    assert len(set(seeds)) == 3
+
+
+def test_processes_end_with_their_parent(monkeypatch):
+    """When the parent's number is no longer the one it was."""
+    monkeypatch.setattr("os.getppid", iter([7, 7, 1]).__next__)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+
+    def leave(code):
+        raise SystemExit(code)
+
+    monkeypatch.setattr("os._exit", leave)
+    with pytest.raises(SystemExit):
+        _end_with(7)
 
 
 def test_orders_are_counted(one):

@@ -41,8 +41,13 @@ def test_a_toy_leaves_a_whole_folder(toys, name):
     assert {line["verdict"] for line in results["expected"]} <= {HOLDS, FAILS, UNDECIDED, FITTED}
     with (folder / "expected.csv").open() as stream:
         lines = list(csv.DictReader(stream))
-    assert list(lines[0]) == ["what", "paper", "ours", "tolerance", "verdict", "place", "why"]
-    assert len(lines) == len(study.expected)
+    assert list(lines[0]) == ["what", "paper", "ours", "tolerance", "verdict", "place", "why", "size", "mark"]
+    for line, wanted in zip(lines, results["expected"], strict=True):
+        names = ("paper", "ours", "tolerance")
+        assert [float(line[name]) for name in names] == [wanted[name] for name in names]
+        assert (line["verdict"], line["size"], line["mark"]) == (wanted["verdict"], "toy", results["mark"])
+    assert set(results["fitted"]) <= {expected.name for expected in study.expected}
+    assert results["fitted"]
     assert not [path for path in toys.iterdir() if path.name.startswith(".")]
 
 
@@ -135,6 +140,7 @@ def test_pages_say_what_holds_and_where(toys):
         ),
         (["contraction", "--out", "there"], "--out must not exist yet"),
         (["contraction", "--out", "no/where"], "--out must go into a folder that exists"),
+        (["contraction", "--out", "a" * 250], "--out cannot be made at"),
         (["contraction", "--out", "a", "--processes", "0"], "--processes must be at least 1, found 0"),
         (["salary", "--out", "a", "--table", "b.csv"], "table must be a file or URL::table, found none"),
         (["salary"], "Missing option '--out'"),

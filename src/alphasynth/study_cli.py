@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +31,8 @@ def study(
         ),
     ] = "paper",
     table: Annotated[
-        Path | None, typer.Option(help="salary: the 2017 Survey of Doctorate Recipients' public-use file.")
+        str | None,
+        typer.Option(help="salary: the 2017 Survey of Doctorate Recipients' public-use file, or URL::table."),
     ] = None,
     processes: Annotated[
         int | None, typer.Option(help="Processes for studies of many tables (as many as cores).")
@@ -47,7 +50,7 @@ def study(
     from alphasynth.job import Stage
     from alphasynth.progress import shown_on
     from alphasynth_studies import named_study
-    from alphasynth_studies.output import PAGE, RESULTS, carry_out, check_place, shown, verdicts
+    from alphasynth_studies.output import PAGE, RESULTS, TOY, carry_out, check_place, shown, verdicts
     from alphasynth_studies.study import Asked
 
     check_place(out)
@@ -57,14 +60,18 @@ def study(
     with shown_on(sys.stderr, quiet or as_json, SIGNALS) as tell:
         asked = Asked(size, table, lambda *stage: tell(Stage(*stage)), processes or cores)
         lines = carry_out(chosen, asked, out, SIGNALS)
-    if as_json:
-        typer.echo((out / RESULTS).read_text())
-    elif not quiet:
-        heads = ("what", "paper", "ours", "tolerance", "verdict")
-        cells = [
-            (e.what, shown(e.paper), shown(line.ours), shown(e.tolerance), line.verdict)
-            for line in lines
-            for e in (line.expected,)
-        ]
-        print_table([heads, *cells], right=(1, 2, 3))
-        typer.echo(f"\n{verdicts(lines)}\n{out / PAGE}: the same with reasons, figures and tables")
+    with suppress(OSError):  # no one listens, but the folder stands
+        results = (out / RESULTS).read_text(encoding="utf-8")
+        if as_json:
+            typer.echo(results)
+        elif not quiet:
+            for words in (json.loads(results)["mark"], TOY if size == "toy" else ""):
+                typer.echo(f"{words[:1].upper()}{words[1:]}\n" if words else "", nl=False)
+            heads = ("what", "paper", "ours", "tolerance", "verdict")
+            cells = [
+                (e.what, shown(e.paper), shown(line.ours), shown(e.tolerance), line.verdict)
+                for line in lines
+                for e in (line.expected,)
+            ]
+            print_table([heads, *cells], right=(1, 2, 3))
+            typer.echo(f"\n{verdicts(lines)}\n{out / PAGE}: the same with reasons, figures and tables")

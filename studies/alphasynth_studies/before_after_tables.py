@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth import page
+from alphasynth.intervals import Interval
 from alphasynth.marks import Figure, Panel, Reference, violin
 from alphasynth.palette import CONFIDENTIAL, colours
 from alphasynth.values import Values
@@ -24,7 +25,7 @@ def over_tables(told: Told) -> page.Section:
         (
             s.words,
             o["share"],
-            o["standard_error"],
+            Interval(*o["share_interval"]),
             results["statements_at_equal_epsilon"].get(s.name, {}).get("share"),
             "yes" if s.holds(told.first) else "no",
             means_in_words(o),
@@ -38,7 +39,7 @@ def over_tables(told: Told) -> page.Section:
             (
                 "statement",
                 "share of tables",
-                "standard error",
+                "95 % interval",
                 f"share at epsilon = {told.epsilon:g}",
                 "on the table shown",
                 "means over tables",

@@ -100,9 +100,9 @@ def _tail_figure(generator: Generator, found: Many) -> Figure:
         x = np.sort(delta)
         share = 1 - np.arange(1, len(x) + 1) / len(x)
         picked = np.unique(np.linspace(0, len(x) - 1, 200).astype(int))
-        ninety = float(np.quantile(delta, 0.95))
-        words.append(f"one in twenty has a bound above {short(ninety)} under {label}")
-        marks.append(Line(label, x[picked], share[picked], f"{label}: one in twenty above {short(ninety)}"))
+        one_in_twenty = float(np.quantile(delta, 0.95))
+        words.append(f"one in twenty has a bound above {short(one_in_twenty)} under {label}")
+        marks.append(Line(label, x[picked], share[picked], f"{label}: one in twenty above {short(one_in_twenty)}"))
     seen = f"Of the databases, {'; '.join(words)}."
     return Figure(
         f"share_above_{generator.name}",

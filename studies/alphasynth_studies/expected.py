@@ -35,20 +35,22 @@ class Expected:
         if not self.reason.startswith(start) or len(self.reason) < len(start) + 20:
             raise ValueError(f"{self.name}: the reason must start with {start!r} and say why, found {self.reason!r}")
 
-    def beside(self, ours: float | None, error: float = 0.0, fitted: bool = False) -> Line:
-        """Our number beside it.
+    def beside(self, ours: float | None, interval: tuple[float, float] | None = None, fitted: bool = False) -> Line:
+        """Our number beside it, with its 95 % interval where it has one.
 
-        Within two standard errors of the edge of the tolerance it is undecided. `fitted` says that settings were
+        If the interval reaches over the edge of the tolerance the number is undecided. `fitted` says that settings were
         chosen, or a table made, so that it comes out.
         """
         if ours is None or not math.isfinite(ours):
             return Line(self, None, UNTOLD)
-        room = self.tolerance - abs(ours - self.paper)
-        if abs(room) < 2 * error:
+        near = {self._within(end) for end in (ours, *(interval or ()))}
+        if len(near) == 2:
             return Line(self, float(ours), UNDECIDED)
+        return Line(self, float(ours), (FITTED if fitted else HOLDS) if near == {True} else FAILS)
+
+    def _within(self, number: float) -> bool:
         # Room for binary fractions, so that a distance equal to the tolerance is within it.
-        near = room >= -1e-9 * max(abs(self.paper), 1.0)
-        return Line(self, float(ours), (FITTED if fitted else HOLDS) if near else FAILS)
+        return abs(number - self.paper) <= self.tolerance + 1e-9 * max(abs(self.paper), 1.0)
 
 
 def plain(number: float) -> str:
@@ -87,11 +89,21 @@ def found_in(results: Mapping[str, Any], name: str) -> float | None:
     return None if at is None else float(at)
 
 
-def error_in(results: Mapping[str, Any], name: str) -> float:
-    """The standard error beside a mean, a share or a value; 0 where there is none.
+def interval_in(results: Mapping[str, Any], name: str) -> tuple[float, float] | None:
+    """The 95 % interval of a number: `NAME_interval` beside it, or two of its standard errors either way.
 
-    >>> error_in({"weight": {"mean": 0.9, "standard_error": 0.01}}, "weight.mean")
-    0.01
+    >>> interval_in({"weight": {"mean": 0.9, "standard_error": 0.01}}, "weight.mean")
+    (0.88, 0.92)
     """
     place, _, last = name.rpartition(".")
-    return found_in(results, f"{place}.standard_error") or 0.0 if last in ("mean", "share", "value") else 0.0
+    at: Any = results
+    for step in place.split(".") if place else ():
+        at = at.get(step, {}) if isinstance(at, Mapping) else {}
+    if not isinstance(at, Mapping):
+        return None
+    if f"{last}_interval" in at:
+        low, high = at[f"{last}_interval"]
+        return float(low), float(high)
+    if last in ("mean", "value") and "standard_error" in at:
+        return at[last] - 2 * at["standard_error"], at[last] + 2 * at["standard_error"]
+    return None

@@ -20,18 +20,19 @@ from alphasynth_studies.expected import FAILS, FITTED, HOLDS, UNDECIDED, UNTOLD,
 from alphasynth_studies.study import SEED, Asked, Findings, Study
 
 RESULTS, EXPECTED, PAGE, FIGURES = "results.json", "expected.csv", "report.html", "figures"
+TOY = "Size 'toy' shows that the study runs. Its numbers are too few to judge the paper by."
 HEADS = ("what", "paper", "ours", "tolerance", "verdict", "place", "why")
 
 
 def carry_out(study: Study, asked: Asked, out: Path, signals: Interruption) -> list[Line]:
     """Run a study and write its folder; return the line of each expected number."""
     check_place(out)
-    findings = study.run(asked)
-    lines = study.lines(findings.results)
     staging = out.parent / f".{out.name}-{secrets.token_hex(4)}"
     try:
         with signals.cleaning(lambda: _remove(staging)):
-            staging.mkdir()
+            _make(staging, out)
+            findings = study.run(asked)
+            lines = study.lines(findings.results)
             _write(study, asked, findings, lines, staging)
             with signals.whole():
                 check_place(out)
@@ -49,6 +50,14 @@ def check_place(out: Path) -> None:
         raise InputError(f"--out must go into a folder that exists, found no {str(out.absolute().parent)!r}")
 
 
+def _make(staging: Path, out: Path) -> None:
+    """The folder in the making, before anything is computed."""
+    try:
+        staging.mkdir()
+    except OSError as error:
+        raise InputError(f"--out cannot be made at {str(out)!r}: {error.strerror}") from None
+
+
 def _remove(folder: Path) -> bool:
     shutil.rmtree(folder, ignore_errors=True)
     return False
@@ -59,8 +68,11 @@ def _write(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line]
     (folder / RESULTS).write_text(json.dumps(whole, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     with (folder / EXPECTED).open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(HEADS)
-        writer.writerows(_cells(line) for line in lines)
+        writer.writerow((*HEADS, "size", "mark"))
+        for line in lines:
+            e = line.expected
+            numbers = (e.paper, "" if line.ours is None else line.ours, e.tolerance)
+            writer.writerow((e.what, *numbers, line.verdict, e.place, why(line), asked.size, findings.mark))
     built = build(study, asked, findings, lines)
     (folder / PAGE).write_text(page.render(built), encoding="utf-8")
     for figure in built.figures:
@@ -128,12 +140,12 @@ def build(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line])
     """The page: what was done, what the paper says and what we find, then the study's own sections."""
     facts = page.facts(
         ("place in the paper", study.place),
-        ("simulated", study.simulates),
-        ("run", study.runs),
+        ("simulated, at size paper", study.simulates),
+        ("run, at size paper", study.runs),
         ("size", asked.size),
         ("seed", SEED),
     )
-    toy = [page.warning("Size 'toy' shows that the study runs. Its numbers are too few to judge the paper by.")]
+    toy = [page.warning(TOY)]
     opening = (
         facts,
         *(toy if asked.size == "toy" else []),
@@ -141,8 +153,8 @@ def build(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line])
         *_table("The paper's numbers and ours", [line for line in lines if not is_statement(line)]),
         *_table("The paper's statements: share of tables on which each holds", list(filter(is_statement, lines))),
         page.note(
-            "'Does not hold' means further from the paper's number than the tolerance; 'undecided' within two standard "
-            "errors of its edge; 'fitted' that settings were chosen, or a table made, so that it comes out."
+            "'Does not hold' means further from the paper's number than the tolerance; 'undecided' that its 95 % "
+            "interval reaches over the edge; 'fitted' that settings were chosen, or a table made, so that it comes out."
         ),
     )
     sections = (page.Section("verdicts", "The paper and ours", opening), *findings.sections)

@@ -6,9 +6,10 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 
@@ -49,12 +50,26 @@ def measure_all(asked: Asked, plan: Plan, repeats: int) -> list[Measured]:
     # If a signal ends this process, the one that cleans up after it must not add words of its own.
     os.environ.setdefault("PYTHONWARNINGS", "ignore::UserWarning:multiprocessing.resource_tracker")
     with ProcessPoolExecutor(asked.processes, get_context("spawn"), _start, (os.getpid(),)) as pool:
-        return list(_told(asked, pool.map(plan.measure, range(repeats)), repeats))
+        with _ignoring_interrupts():  # processes start here and inherit it: Ctrl-C is their parent's to answer
+            found = pool.map(plan.measure, range(repeats))
+        return list(_told(asked, found, repeats))
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _start(parent: int) -> None:
-    """A process of the pool: it leaves interruptions to its parent, ends with it, and shares compiled programs."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """A process of the pool: it ends with its parent, says nothing, and shares compiled programs."""
+    warnings.simplefilter("ignore")  # draws that cannot be used are an error and not a warning
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     # Several processes would each take a GPU's whole memory.
     jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]

@@ -49,11 +49,11 @@ under Differential Privacy*) beside ours. This page is generated: `make reproduc
 
 {counts}
 
-A number holds if ours lies within its tolerance, whose reason stands beside it; within two standard errors of the edge
-it is undecided. It is fitted if settings that the paper leaves open were chosen in sight of it, or a table was made to
-have it. A statement that the paper makes of its one table holds if it is true of at least nine tables in ten from the
-same source. What the paper leaves open and how we read it is in [studies/NOTES.md](../studies/NOTES.md); whether the
-guarantee itself survives an audit is another matter ([guarantee.md](guarantee.md)).
+A number holds if ours lies within its tolerance, whose reason stands beside it; if its 95 % interval reaches over the
+edge it is undecided. It is fitted if settings that the paper leaves open were chosen in sight of it, or a table was
+made to have it. A statement that the paper makes of its one table holds if it is true of at least nine tables in ten
+from the same source. What the paper leaves open and how we read it is in [studies/NOTES.md](../studies/NOTES.md);
+whether the guarantee itself survives an audit is another matter ([guarantee.md](guarantee.md)).
 
 # What does not hold"""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ SKIP = 9_999_998  # the survey's code for a question that does not apply
 N = 1_000
 THOUSAND = 1_000
 # The paper's sample, in dollars.
-MEAN, MEDIAN, LOWEST, HIGHEST, SD = 107_609, 95_000, 0, 509_000, 69_718
+MEAN, MEDIAN, HIGHEST, SD = 107_609, 95_000, 509_000, 69_718
 STAND_IN = "simulated stand-in"
 HOW_IT_WAS_MADE = (
     "The stand-in has 1,000 salaries in whole thousands. Ten are 0 and at least five stand at the top code of "
@@ -28,7 +27,7 @@ HOW_IT_WAS_MADE = (
 )
 
 
-def survey_table(number: int, path: Path) -> pd.DataFrame:
+def survey_table(number: int, path: str) -> pd.DataFrame:
     """Sample `number` of 1,000 salaries of the survey's public-use file, in dollars."""
     salaries = _survey(path)
     rng = np.random.default_rng([SEED, number])
@@ -36,7 +35,7 @@ def survey_table(number: int, path: Path) -> pd.DataFrame:
 
 
 @lru_cache
-def _survey(path: Path) -> np.ndarray:
+def _survey(path: str) -> np.ndarray:
     """All salaries of the file but skips, ascending; raise `InputError` for a file that is another."""
     from alphasynth.tables import open_table
     from alphasynth.values import is_numeric, read_records
@@ -50,6 +49,10 @@ def _survey(path: Path) -> np.ndarray:
     if not is_numeric(values):
         raise InputError(f"column {COLUMN} must hold numbers, found a column that is not numeric")
     held = values != SKIP
+    if (values[held] > HIGHEST).any() or (values[held] != np.floor(values[held])).any():
+        raise InputError(
+            f"column {COLUMN} must hold whole dollars up to {HIGHEST:,}, the top code, or {SKIP}, found something else"
+        )
     salaries = np.sort(np.repeat(values[held].astype(np.int64), records.counts[held]))
     if len(salaries) < N:
         raise InputError(f"the survey's file must hold at least {N:,} salaries, found {len(salaries):,}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Size:
     mixtures: int
 
 
-SIZES = {"toy": Size(2, 2, 1), "paper": Size(20, 20, 20), "large": Size(100, 20, 100)}
+SIZES = {"toy": Size(2, 2, 1), "paper": Size(40, 20, 40), "large": Size(400, 20, 400)}
 STATEMENTS = section_4()
 
 
@@ -46,7 +47,7 @@ def run(asked: Asked) -> Findings:
     size = SIZES[asked.size]
     table_of: TableOf = stand_in_table
     if asked.table is not None:
-        table_of = partial(survey_table, path=asked.table.absolute())
+        table_of = partial(survey_table, path=_address(asked.table))
     plan = Plan(table_of, size.m, EPSILON)
     told = Told(plan.detail(0), measure_all(asked, plan, size.repeats), STATEMENTS, EPSILON)
     variants = {
@@ -77,6 +78,13 @@ def run(asked: Asked) -> Findings:
         page.Section("sensitivity", "Dollars, thousands, zeros", _sensitivity_blocks(results["sensitivity"])),
     )
     return Findings(results, sections, STAND_IN if asked.table is None else "")
+
+
+def _address(table: str) -> str:
+    """The same from every folder and process."""
+    from alphasynth.tables import is_database
+
+    return table if is_database(table) else str(Path(table).absolute())
 
 
 def in_thousands(number: int, table_of: TableOf) -> pd.DataFrame:

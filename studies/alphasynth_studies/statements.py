@@ -63,8 +63,20 @@ class Statement:
         )
 
 
+def share_interval(holds: int, tables: int) -> list[float]:
+    """Exact 95 % interval of a share (Clopper and Pearson).
+
+    >>> [round(end, 3) for end in share_interval(20, 20)]
+    [0.832, 1.0]
+    """
+    from scipy.stats import binomtest
+
+    interval = binomtest(holds, tables).proportion_ci(method="exact")
+    return [float(interval.low), float(interval.high)]
+
+
 def shares(made: Sequence[Statement], found: Sequence[Measured], setting: str = "paper") -> dict[str, dict[str, Any]]:
-    """On how many tables each statement holds, the share and its standard error; means of what it measures."""
+    """On how many tables each statement holds, the share and its exact 95 % interval; means of what it measures."""
     outcome = {}
     for statement in made:
         kept = [statement.holds(one, setting) for one in found]
@@ -75,7 +87,7 @@ def shares(made: Sequence[Statement], found: Sequence[Measured], setting: str = 
             "holds": sum(kept),
             "of": len(kept),
             "share": share,
-            "standard_error": float(np.sqrt(share * (1 - share) / len(kept))),
+            "share_interval": share_interval(sum(kept), len(kept)),
             "measure": statement.measure.words,
             "means": means,
         }

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from alphasynth.page import Section
-from alphasynth_studies.expected import Expected, Line, error_in, found_in
+from alphasynth_studies.expected import Expected, Line, found_in, interval_in
 
-SIZES = ("toy", "paper", "large")
 SEED = 20_261_115  # of every study: the same numbers come each time
 Tell = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
@@ -19,7 +17,7 @@ class Asked(NamedTuple):
     """What was asked for: how large, and the user's own table where the study takes one."""
 
     size: str
-    table: Path | None = None
+    table: str | None = None
     tell: Tell = lambda doing, done, steps: None
     processes: int = 1
 
@@ -50,7 +48,9 @@ class Study:
     def lines(self, results: Mapping[str, Any]) -> list[Line]:
         """A line for each expected number; `fitted` in the results names those that settings were chosen to match."""
         fitted = set(results.get("fitted", ()))
-        return [e.beside(found_in(results, e.name), error_in(results, e.name), e.name in fitted) for e in self.expected]
+        return [
+            e.beside(found_in(results, e.name), interval_in(results, e.name), e.name in fitted) for e in self.expected
+        ]
 
 
 def figure_name(number: int, words: str) -> str:
