@@ -19,7 +19,7 @@ import pandas as pd
 
 import alphasynth as syn
 from alphasynth.entry import run_command
-from alphasynth.guarantee import round_up
+from alphasynth.accounting import round_up
 
 OUT = Path("demo-output")
 M = 20

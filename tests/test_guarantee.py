@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphasynth.guarantee import Guarantee, PublicGuarantee, round_up, times
+from alphasynth.accounting import round_up, times
+from alphasynth.guarantee import Guarantee, PublicGuarantee
 from alphasynth.release import Release
 
 GUARANTEE = Guarantee("LW", ("LW",), 5.555555, 20, 1000, 1000, "Laplace", policy_epsilon=230.0, releasable=True)

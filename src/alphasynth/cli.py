@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from alphasynth import __version__
+from alphasynth.accounting import counted
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
-from alphasynth.guarantee import counted
 from alphasynth.interruption import SIGNALS
 from alphasynth.ledger_cli import Json, LedgerOption, ledger_app, print_table
 from alphasynth.report_cli import evaluate, report, split

@@ -1,12 +1,19 @@
-"""What a record adds to the log density: the one place where alpha meets the log-likelihood."""
+"""What a record adds to the log density: alpha f (the paper's), or a bounded function of the own record (strict).
+
+`weighted` is the one place where alpha meets the log-likelihood. `Censored` and `BetaDivergence` take no weights: they
+put a model whose log-likelihood is bounded in place of the model, so that any sampler can draw from it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+import jax.numpy as jnp
 import numpy as np
 
-from alphasynth.model import Array
+from alphasynth.errors import InputError, require_positive
+from alphasynth.model import PEAK, Array, Columns, Model, Prior, Theta
 
 
 def weighted(alpha: Array, log_lik: Array, xp: Any = np) -> Array:
@@ -19,3 +26,167 @@ def weighted(alpha: Array, log_lik: Array, xp: Any = np) -> Array:
     """
     takes_part = alpha > 0
     return xp.where(takes_part, alpha * xp.where(takes_part, log_lik, 0.0), 0.0)
+
+
+class PowerSums(Protocol):
+    """A model whose probabilities of single values can be raised to a power and summed."""
+
+    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
+        """Sum over all values y of p(y | theta)^power, by row, or one number where all rows share it."""
+        ...
+
+
+class Contribution(Protocol):
+    """A strict contribution: a function of the own record and of public numbers, in [-epsilon, 0] for every theta."""
+
+    @property
+    def scalar(self) -> float | None:
+        """What `scaled` multiplies the log-likelihood by, near its peak; None where that is no one number."""
+        ...
+
+    def scaled(self, model: Model, theta: Theta, columns: Columns) -> Array:
+        """The contribution by row before it is clipped to [-epsilon, 0]."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A model whose log-likelihood is a strict contribution, clipped to [-epsilon, 0] record by record.
+
+    What is not finite counts as cut: it is -epsilon.
+    """
+
+    model: Model
+    contribution: Contribution
+    epsilon: float
+
+    @property
+    def prior(self) -> Prior:
+        """The model's own."""
+        return self.model.prior
+
+    def log_lik(self, theta: Theta, columns: Columns) -> Array:
+        """The contribution g(x_i, theta) by row, in [-epsilon, 0]."""
+        value = self.contribution.scaled(self.model, theta, columns)
+        inside = (value > -self.epsilon) & (value < 0)
+        # The inner `where` keeps derivatives finite where the value is not.
+        at_top = (value >= 0) & (value < jnp.inf)
+        return jnp.where(inside, jnp.where(inside, value, 0.0), jnp.where(at_top, 0.0, -self.epsilon))
+
+    def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
+        """Response values of new records, by the model itself."""
+        return self.model.simulate(rng, theta, columns, rows)
+
+
+def plain(model: Model) -> Model:
+    """The model that simulates: without a bound on its log-likelihood."""
+    return model.model if isinstance(model, Bounded) else model
+
+
+@dataclass(frozen=True)
+class CensoredAt:
+    """`Censored` at an epsilon per draw: g = a (f - f*), clipped to [-epsilon, 0]; a is public."""
+
+    a: float
+
+    @property
+    def scalar(self) -> float:
+        """a."""
+        return self.a
+
+    def scaled(self, model: Model, theta: Theta, columns: Columns) -> Array:
+        """a (f - f*) by row."""
+        return self.a * (model.log_lik(theta, columns) - columns[PEAK])
+
+
+@dataclass(frozen=True)
+class Censored:
+    """Centre, then censor: a record is cut where its log-likelihood lies `cut` below the largest it can have, f*.
+
+    g(x, theta) = clip(a (f_theta(x) - f*(x)), -epsilon, 0) with a = min(1, epsilon / cut). Larger cuts spare more of the
+    tails and temper more; 8 suits n up to some thousands, 12 more.
+    """
+
+    cut: float = 8.0
+
+    def __post_init__(self) -> None:
+        """Refuse a cut that is not positive."""
+        require_positive("cut", self.cut)
+
+    def bounded(self, model: Model, epsilon: float) -> Bounded:
+        """The model with its records' contributions bounded by epsilon, which one draw costs."""
+        return Bounded(model, CensoredAt(min(1.0, epsilon / self.cut)), epsilon)
+
+
+@dataclass(frozen=True)
+class BetaDivergenceAt:
+    """`BetaDivergence` at an epsilon per draw: w (p^beta / beta - sum of p^(1 + beta) / (1 + beta)) less its largest value."""
+
+    w: float
+    beta: float
+    bound: float
+
+    @property
+    def scalar(self) -> None:
+        """No one number: a record's log-likelihood is weighted by its own p^beta."""
+        return
+
+    def scaled(self, model: Model, theta: Theta, columns: Columns) -> Array:
+        """The divergence's loss by row, less its largest value over pmfs within the bound."""
+        power = 1 + self.beta
+        total = theta["power_sum"] if "power_sum" in theta else power_sums(model).power_sum(theta, columns, power)
+        value = jnp.exp(self.beta * model.log_lik(theta, columns)) / self.beta - total / power
+        return self.w * (value - largest_gain(self.beta, self.bound))
+
+    def prepare(self, model: Model, theta: Theta) -> Theta:
+        """The sum that all rows share where there are no covariates, so that it is not summed again for every row."""
+        return {"power_sum": power_sums(model).power_sum(theta, {}, 1 + self.beta)}
+
+
+@dataclass(frozen=True)
+class BetaDivergence:
+    """One draw from a beta-divergence posterior (Jewson, Ghalebikesabi and Holmes 2023), for counts.
+
+    Each record adds w (p(x)^beta / beta - sum over y of p(y)^(1 + beta) / (1 + beta)), whose range over theta is at
+    most w M^beta (1 / beta + (1 - M) / (1 + beta)) where no value has a probability above M; w makes that epsilon.
+    `bound` is M over the public parameter region: None takes it from the public grid, or 1 without one.
+    """
+
+    beta: float = 0.5
+    bound: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a beta that is not positive and a bound that is no probability."""
+        require_positive("beta", self.beta)
+        if self.bound is not None:
+            require_positive("bound", self.bound)
+            if self.bound > 1:
+                raise InputError(f"bound must be at most 1, found {self.bound!r}")
+
+    def bounded(self, model: Model, epsilon: float) -> Bounded:
+        """The model with its records' contributions bounded by epsilon, which one draw costs."""
+        power_sums(model)
+        bound = 1.0 if self.bound is None else self.bound
+        reach = largest_gain(self.beta, bound) + bound**self.beta / (1 + self.beta)
+        return Bounded(model, BetaDivergenceAt(epsilon / reach, self.beta, bound), epsilon)
+
+
+def largest_gain(beta: float, bound: float) -> float:
+    """Largest p^beta / beta - sum of p^(1 + beta) / (1 + beta): a pmf at its bound M in one place, which the sum holds.
+
+    >>> largest_gain(0.5, 1.0)
+    1.3333333333333335
+    """
+    return bound**beta / beta - bound ** (1 + beta) / (1 + beta)
+
+
+def power_sums(model: Model) -> PowerSums:
+    """The model, if it sums powers of its probabilities; raise `InputError`."""
+    if not hasattr(model, "power_sum"):
+        raise InputError("BetaDivergence must have a built-in family of counts or categories, found another model")
+    return model  # type: ignore[return-value]
+
+
+STRICT = {"Censored": Censored, "BetaDivergence": BetaDivergence}
+# The contribution that a mechanism takes: strict, or the paper's alpha f, which is None here.
+Strict = Censored | BetaDivergence

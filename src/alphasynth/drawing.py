@@ -11,7 +11,7 @@ from html import escape
 
 import numpy as np
 
-from alphasynth.guarantee import counted, round_up
+from alphasynth.accounting import counted, round_up
 from alphasynth.marks import Bars, Figure, Line, Mark, Panel, Points, Reference, Violin, short
 
 WIDTH, TOP, BOTTOM, RIGHT = 420, 10, 44, 14

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import traceback
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,13 @@ def require_whole(name: str, value: object, least: int = 1) -> int:
     return int(value)
 
 
+def require_positive(name: str, value: object) -> float:
+    """The value, if it is a positive and finite number."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        raise InputError(f"{name} must be positive and finite, found {found(value)}")
+    return float(value)
+
+
 class DiagnosticsError(RuntimeError):
     """Draws that failed their diagnostics; `draws` carries them, for inspection and not for release."""
 
@@ -58,6 +66,10 @@ class CalibrationError(RuntimeError):
 
 class SamplerWarning(UserWarning):
     """A sampler handed over to another one; the message says which, and why."""
+
+
+class GridWarning(UserWarning):
+    """A public grid is coarse beside what the records tell; the guarantee does not suffer."""
 
 
 class ReportWarning(UserWarning):

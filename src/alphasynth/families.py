@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, xlogy
 
 from alphasynth.errors import InputError
-from alphasynth.formula import Formula, design_matrix
+from alphasynth.formula import Formula, design_matrix, require_declared
 from alphasynth.model import Array, Columns, Rows, Theta
 from alphasynth.priors import CoefficientPrior, CountPrior, HalfCauchyPrior, ScaleMixturePrior
 from alphasynth.records import Records
@@ -31,10 +33,23 @@ class Poisson:
         """The model with K coefficients of the given prior."""
         return cls(CountPrior(coefficients, K))
 
+    def coordinates(self, covariates: bool) -> list[str]:
+        """Names of the sampler's coordinates."""
+        return _coordinates(self.prior, covariates)
+
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """Log p(y | mu) by row."""
         eta = _log_mean(theta, columns)
         return columns["y"] * eta - jnp.exp(eta) - columns["log_factorial"]
+
+    def peak(self, columns: Columns) -> np.ndarray:
+        """f*, the largest log-likelihood of each row's count: that at mu = y."""
+        return count_peak(columns["y"])
+
+    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
+        """Sum over all counts of p^power."""
+        eta = _log_mean(theta, columns)
+        return count_power_sum(lambda y: y * eta - jnp.exp(eta) - gammaln_of(y), jnp.exp(eta), jnp.exp(eta / 2), power)
 
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Counts of new records."""
@@ -52,12 +67,25 @@ class NegativeBinomial:
         """The model with K coefficients of the given prior, and the paper's prior of phi."""
         return cls(CountPrior(coefficients, K, HalfCauchyPrior()))
 
+    def coordinates(self, covariates: bool) -> list[str]:
+        """Names of the sampler's coordinates."""
+        return _coordinates(self.prior, covariates)
+
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """Log p(y | mu, phi) by row; right to rounding for any phi, the Poisson limit included."""
-        y, phi = columns["y"], theta["phi"]
-        log_odds = _log_mean(theta, columns) - jnp.log(phi)
-        log_total = jnp.logaddexp(0.0, log_odds)  # log((mu + phi) / phi)
-        return log_rising(phi, y) - columns["log_factorial"] - phi * log_total + y * (log_odds - log_total)
+        return _log_negative_binomial(_log_mean(theta, columns), theta["phi"], columns["y"], columns["log_factorial"])
+
+    def peak(self, columns: Columns) -> np.ndarray:
+        """f*, the largest log-likelihood of each row's count: that at mu = y in the Poisson limit."""
+        return count_peak(columns["y"])
+
+    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
+        """Sum over all counts of p^power."""
+        eta, phi = _log_mean(theta, columns), theta["phi"]
+        mean = jnp.exp(eta)
+        return count_power_sum(
+            lambda y: _log_negative_binomial(eta, phi, y, gammaln_of(y)), mean, jnp.sqrt(mean + mean**2 / phi), power
+        )
 
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Counts of new records: Poisson with gamma-distributed means."""
@@ -74,6 +102,68 @@ FAMILIES: dict[str, type[Poisson] | type[NegativeBinomial]] = {
 
 def _log_mean(theta: Theta, columns: Columns) -> Array:
     return columns["X"] @ theta["beta"] if "X" in columns else theta["beta"][0]
+
+
+def _coordinates(prior: CountPrior, covariates: bool) -> list[str]:
+    """The mean or the coefficients, what else their prior samples, and phi."""
+    own = [f"beta[{k}]" for k in range(prior.K)] if covariates else ["mean"]
+    more = prior.coefficients.size(prior.K) - prior.K
+    return [*own, *(f"u[{prior.K + i}]" for i in range(more)), *(["phi"] if prior.dispersion is not None else [])]
+
+
+def _log_negative_binomial(eta: Array, phi: Array, y: Array, log_factorial: Array) -> Array:
+    log_odds = eta - jnp.log(phi)
+    log_total = jnp.logaddexp(0.0, log_odds)  # log((mu + phi) / phi)
+    return log_rising(phi, y) - log_factorial - phi * log_total + y * (log_odds - log_total)
+
+
+def gammaln_of(y: Array) -> Array:
+    """Log y!, for counts that are no column."""
+    return log_rising(jnp.ones_like(y), y)
+
+
+def count_peak(y: np.ndarray) -> np.ndarray:
+    """Largest log-likelihood that any Poisson or negative binomial gives to a count: y log y - y - log y!.
+
+    >>> count_peak(np.array([0.0, 1.0])).tolist()
+    [0.0, -1.0]
+    """
+    return xlogy(y, y) - y - gammaln(y + 1)
+
+
+# Counts below this are summed one by one, those above by quadrature in log y.
+ONE_BY_ONE, NODES = 32, 96
+# Standard deviations from the mean, and means of the tail's exponential decline, beyond which a pmf is no more.
+FARTHEST, LONGEST = 12.0, 45.0
+
+
+def count_power_sum(log_pmf: Callable[[Array], Array], mean: Array, sd: Array, power: float) -> Array:
+    """Sum over counts y of p(y)^power, to about six digits, in as many evaluations for any mean.
+
+    The sum over y >= ONE_BY_ONE is an integral by Gauss and Legendre in log y over the stretch that holds the mass, with
+    Euler and Maclaurin's first correction at its lower end.
+    """
+    start = ONE_BY_ONE - 0.5
+    low = jnp.maximum(start, mean - FARTHEST * sd)
+    # A count's tail declines at least like exp(-y mean / sd^2).
+    high = jnp.maximum(start + 1, mean + FARTHEST * sd + LONGEST * sd**2 / jnp.maximum(mean, 1e-300) / power)
+    reach = jnp.log(high / low) / 2
+
+    def raised(y: Array) -> Array:
+        return jnp.exp(power * log_pmf(y))
+
+    def one_more(total: Array, y: Array) -> tuple[Array, None]:
+        return total + raised(jnp.broadcast_to(y, jnp.shape(mean))), None
+
+    def one_node(total: Array, node: tuple[Array, Array]) -> tuple[Array, None]:
+        y = low * jnp.exp(reach * (node[0] + 1))
+        return total + node[1] * reach * y * raised(y), None
+
+    nodes = tuple(jnp.asarray(part) for part in np.polynomial.legendre.leggauss(NODES))
+    first = jax.lax.scan(one_more, jnp.zeros_like(mean), jnp.arange(ONE_BY_ONE, dtype=float))[0]
+    rest = jax.lax.scan(one_node, jnp.zeros_like(mean), nodes)[0]
+    slope = raised(jnp.full_like(mean, ONE_BY_ONE)) - raised(jnp.full_like(mean, ONE_BY_ONE - 1))
+    return first + rest + jnp.where(low == start, slope, 0.0) / 24
 
 
 SHIFT = 8
@@ -109,22 +199,37 @@ def bind_counts(
     family: type[Poisson] | type[NegativeBinomial],
     records: Records,
     coefficients: CoefficientPrior | None = None,
+    strict: bool = False,
 ) -> tuple[Poisson | NegativeBinomial, Rows]:
-    """Count model of the formula's response, and what it reads of the records; `InputError` for what is no count."""
+    """Count model of the formula's response, and what it reads of the records; `InputError` for what is no count.
+
+    `strict`: for contributions that read nothing off the table; terms that learn from it are refused.
+    """
+    if strict:
+        require_declared(formula, records.columns)
     of = records.group((formula.response, *formula.covariates))
     _, first = np.unique(of, return_index=True)
     counts = np.bincount(of, records.counts).astype(np.int64)
-    y = check_counts(formula.response, records.columns[formula.response])[first]
+    y = check_counts(formula.response, records.columns[formula.response], zeros=strict)[first]
     X = design_matrix(formula, {name: records.columns[name][first] for name in formula.covariates}, counts)
     model = family.with_coefficients(coefficients or ScaleMixturePrior(), X.shape[1])
-    columns = {"y": y, "log_factorial": gammaln(y + 1)}
+    columns = count_columns(y)
     if not formula.intercept_only:
         columns["X"] = X
-    return model, Rows.pad(columns, of, model.prior.start(*_moments(y, X, counts)))
+    rows = Rows.pad(columns, of, model.prior.start(*_moments(y, X, counts)))
+    return model, rows.for_strict(model.peak(columns)) if strict else rows
 
 
-def check_counts(name: str, values: np.ndarray) -> np.ndarray:
-    """Counts in float64; raise `InputError` unless they are whole numbers from 0 to LARGEST_COUNT, not all 0."""
+def count_columns(y: np.ndarray) -> dict[str, np.ndarray]:
+    """What a count model reads of counts."""
+    return {"y": y, "log_factorial": gammaln(y + 1)}
+
+
+def check_counts(name: str, values: np.ndarray, zeros: bool = False) -> np.ndarray:
+    """Counts in float64; raise `InputError` unless they are whole numbers from 0 to LARGEST_COUNT.
+
+    Unless `zeros` allows it they must not all be 0, where a posterior would lean on its prior alone.
+    """
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
         raise InputError(f"column {name!r} must hold counts, found a column that is not numeric")
     y = values.astype(np.float64)
@@ -136,7 +241,7 @@ def check_counts(name: str, values: np.ndarray) -> np.ndarray:
         raise InputError(
             f"column {name!r} must hold counts of at most {LARGEST_COUNT:,}, found larger ones; use a coarser unit"
         )
-    if not y.any():
+    if not (zeros or y.any()):
         raise InputError(f"column {name!r} must hold a count above 0, found nothing but zeros")
     return y
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from alphasynth.guarantee import round_up
+from alphasynth.accounting import round_up
 from alphasynth.marks import Figure, Panel, Reference, bars, curve, points, short, violin
 from alphasynth.palette import CONFIDENTIAL, colours
 from alphasynth.risk import IdentificationRisk

@@ -172,3 +172,74 @@ def _check_rank(values: np.ndarray, names: list[str]) -> None:
         terms = dict.fromkeys(re.sub(r"\[[^]]*\]", "", name) for name in dependent)  # without the levels
         listed = ", ".join(repr(name) for name in terms)
         raise InputError(f"covariates must not be collinear, found {listed} to be combinations of the others")
+
+
+ELEMENTWISE = {"log", "log10", "log2", "exp", "exp10", "exp2", "I"}
+SPLINES = {"bs", "cr", "cs", "cc"}
+
+
+def require_declared(formula: Formula, columns: Mapping[str, Any]) -> None:
+    """Refuse terms that learn anything from the table: each must be a function of its own record and of constants.
+
+    Allowed are numeric columns, arithmetic, elementwise functions, and, with their constants written out,
+    `C(x, levels=[...])`, `scale(x, center=2.0, scale=3.0)`, `poly(x, 2, raw=True)` and splines with `knots`,
+    `lower_bound` and `upper_bound`.
+    """
+    for factor in {factor for term in formula.terms for factor in term.factors}:
+        kind = factor.eval_method.value
+        if kind == "lookup" and getattr(columns[factor.expr].dtype, "kind", "O") not in "iufb":
+            raise InputError(
+                f"a strict mechanism must not learn category levels from the table: write C({factor.expr}, "
+                f"levels=[...]), found {factor.expr!r}"
+            )
+        if kind == "python" and not _is_declared(
+            ast.parse(re.sub(r"`[^`]+`", "_", factor.expr), mode="eval").body, columns
+        ):
+            raise InputError(
+                "a strict mechanism must learn nothing from the table: terms must be elementwise or state their "
+                f"constants, found {factor.expr!r}"
+            )
+
+
+def _is_declared(node: ast.expr, columns: Mapping[str, Any]) -> bool:
+    """Whether an expression is a function of its own record and of constants."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Name):
+        return node.id == "_" or getattr(getattr(columns.get(node.id), "dtype", None), "kind", "O") in "iufb"
+    if isinstance(node, ast.List | ast.Tuple):
+        return all(_is_literal(item) for item in node.elts)
+    if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
+        parts = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        return all(_is_declared(part, columns) for part in parts)
+    return isinstance(node, ast.Call) and _is_declared_call(node, columns)
+
+
+def _is_declared_call(node: ast.Call, columns: Mapping[str, Any]) -> bool:
+    options = {keyword.arg: keyword.value for keyword in node.keywords}
+    if isinstance(node.func, ast.Attribute):
+        from_numpy = isinstance(node.func.value, ast.Name) and node.func.value.id == "np"
+        elementwise = from_numpy and isinstance(getattr(np, node.func.attr, None), np.ufunc)
+        return elementwise and not options and all(_is_declared(part, columns) for part in node.args)
+    if not isinstance(node.func, ast.Name) or not node.args:
+        return False
+    name, first, constants = node.func.id, node.args[0], [*node.args[1:], *options.values()]
+    if name == "C":
+        return isinstance(first, ast.Name) and isinstance(options.get("levels"), ast.List) and len(node.args) == 1
+    if not (_is_declared(first, columns) and all(_is_literal(part) for part in constants)):
+        return False
+    if name in ELEMENTWISE:
+        return not constants
+    if name == "scale":
+        given = [options.get("center"), options.get("scale")]
+        return all(isinstance(part, ast.Constant) and (part.value is False or type(part.value) is float) for part in given)
+    if name == "poly":
+        raw = options.get("raw")
+        return isinstance(raw, ast.Constant) and raw.value is True
+    return name in SPLINES and {"knots", "lower_bound", "upper_bound"} <= set(options) and "constraints" not in options
+
+
+def _is_literal(node: ast.expr) -> bool:
+    if isinstance(node, ast.List | ast.Tuple):
+        return all(_is_literal(item) for item in node.elts)
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)

@@ -2,31 +2,83 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
-from fractions import Fraction
+from typing import Any
 
 from alphasynth import __version__
+from alphasynth.accounting import DELTA, as_written, concentrated, counted, epsilon_at, of_unit, round_up, times
 
 # Which kind of promise; sums of epsilon mean something within one kind only.
-INSTANCE = "instance"
-SCOPES = {INSTANCE: "an estimate for this database (scope: instance); not epsilon-differential privacy"}
+STRICT, INSTANCE, NONE = "strict", "instance", "none"
+SCOPES = {
+    STRICT: "epsilon-differential privacy for one row's contribution, added or removed (scope: strict)",
+    INSTANCE: "an estimate for this database (scope: instance); not epsilon-differential privacy",
+    NONE: "nothing is promised (scope: none)",
+}
 ROW = "one row of the table"
-PROMISE = (
+REMOVED = "one unit of privacy removed"
+ADDED_OR_REMOVED = "one unit of privacy's contribution added or removed, the number of rows held public"
+INSTANCE_PROMISE = (
     "asymptotic and local to this database: estimated from the posterior draws at hand for one record removed while "
     "the weights of the others stay as they are; it is not epsilon-differential privacy, and where one record moves "
     "the weights of others (LW, CW, re-weighting, any number that was searched) the loss can be larger"
 )
-
-
 AUDITED = "; exact audits of LW and LW_final found databases where it is, the more often the more records there are"
+BUDGET_PROMISE = (
+    "an estimate for this database: each weight is what the policy's budget allows its own record, by the largest "
+    "log-likelihood of that record over the posterior draws at hand; it is not epsilon-differential privacy, since "
+    "the draws depend on the other records and are finitely many"
+)
+NO_PROMISE = (
+    "nothing is promised: every record counts in full, and what one record can do to the posterior has no limit; the "
+    "tables must be treated like the confidential one"
+)
+STRICT_PROMISE = (
+    "epsilon-differential privacy when one row's contribution is added or removed while the number of rows is held "
+    "public, and twice epsilon when a row is replaced; it holds for every table, since what a record adds depends on "
+    "that record and on public numbers alone and has a range of at most epsilon per draw; it covers the parameters "
+    "drawn and all that is made from them, and neither the number of rows nor columns declared public nor how long the "
+    "run took"
+)
+EXACT = "; the parameters were drawn exactly, on a finite public grid and in whole numbers"
+BY_MCMC = (
+    "; the parameters were drawn by Markov chain Monte Carlo and not exactly: chains that are off by a total variation "
+    "of tau keep epsilon only up to a delta of (1 + e^epsilon) tau, and tau was checked by diagnostics and not proved"
+)
 
 
 def promise_of(rules: Sequence[str]) -> str:
     """What is promised of a mechanism with these rules, and what is known to break it."""
-    return PROMISE + (AUDITED if "LW" in rules else "")
+    if not rules:
+        return NO_PROMISE
+    if list(rules) == ["BW"]:
+        return BUDGET_PROMISE
+    return INSTANCE_PROMISE + (AUDITED if "LW" in rules else "")
+
+
+def scope_of(rules: Sequence[str], strict: bool) -> str:
+    """Which kind of promise a mechanism makes."""
+    return STRICT if strict else INSTANCE if rules else NONE
+
+
+@dataclass(frozen=True)
+class StrictTerms:
+    """What a strict promise rests on, all public: epsilon per draw, the contribution and its numbers, the grid."""
+
+    epsilon_per_draw: float
+    contribution: tuple[str, ...]
+    grid: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether parameters are drawn exactly: those on a public grid are."""
+        return bool(self.grid)
+
+    @property
+    def promise(self) -> str:
+        """In words."""
+        return STRICT_PROMISE + (EXACT if self.exact else BY_MCMC)
 
 
 @dataclass(frozen=True)
@@ -35,7 +87,8 @@ class PublicGuarantee:
 
     `policy_epsilon` is the policy's total budget for one row and `epsilon` what that comes to for one unit of privacy,
     `max_rows` times as much; None where no budget was set, since a realised epsilon depends on the data. n is treated
-    as public; the rest are inputs that the user chose.
+    as public; the rest are inputs that the user chose. A strict promise names its contribution and grid, and what it
+    comes to when a row is replaced, in zero-concentrated privacy (rho), and as an epsilon at a small public delta.
     """
 
     formula: str
@@ -58,6 +111,12 @@ class PublicGuarantee:
     sampler: str
     releasable: bool
     version: str
+    contribution: tuple[str, ...] = ()
+    grid: tuple[str, ...] = ()
+    epsilon_replace: float | None = None
+    rho: float | None = None
+    delta: float | None = None
+    epsilon_at_delta: float | None = None
 
     def __str__(self) -> str:
         """One honest sentence."""
@@ -66,6 +125,14 @@ class PublicGuarantee:
             if self.epsilon is None
             else f"a policy budget of epsilon {as_written(self.epsilon)}{_for_unit(self.unit)}"
         )
+        if self.scope == STRICT:
+            return (
+                f"{self.mechanism}: epsilon {as_written(self.epsilon or 0)}{_for_unit(self.unit)} for "
+                f"{counted(self.m, 'draw')} of parameters over {self.n:,} records (also rho "
+                f"{round_up(self.rho or 0)} of zero-concentrated privacy, and epsilon "
+                f"{round_up(self.epsilon_at_delta or 0)} at delta {self.delta:g}); {self.promise}"
+                f"{_seeded(self.releasable)}."
+            )
         return (
             f"{self.mechanism}: {budget} for {counted(self.m, 'draw')} of parameters, from {self.num_draws:,} "
             f"posterior draws{_dropped(self.thresh)} over {self.n:,} records; {self.promise}{_seeded(self.releasable)}."
@@ -76,9 +143,9 @@ class PublicGuarantee:
 class Guarantee:
     """The realised guarantee of a fit (confidential: it was computed from the records).
 
-    Each draw of parameters costs epsilon_per_draw = 2 Delta, m draws cost m times as much (sequential composition), and
-    several tables from one draw cost nothing more. Where a unit of privacy has up to `max_rows` rows, all that times as
-    much.
+    Each draw of parameters costs epsilon_per_draw = 2 Delta, or what a strict mechanism bounds it by; m draws cost m
+    times as much (sequential composition), and several tables from one draw cost nothing more. Where a unit of privacy
+    has up to `max_rows` rows, all that times as much.
     """
 
     mechanism: str
@@ -94,18 +161,31 @@ class Guarantee:
     thresh: float = 1.0
     public_columns: tuple[str, ...] = ()
     releasable: bool = False
-    scope: str = INSTANCE
-    promise: str = PROMISE
-    neighbours: str = "one unit of privacy removed"
+    strict: StrictTerms | None = None
     unit: str = ROW
     max_rows: int = 1
     formula: str = ""
     family: str = ""
 
     @property
+    def scope(self) -> str:
+        """Which kind of promise: strict, instance or none."""
+        return scope_of(self.rules, self.strict is not None)
+
+    @property
+    def promise(self) -> str:
+        """What is promised, in words."""
+        return promise_of(self.rules) if self.strict is None else self.strict.promise
+
+    @property
+    def neighbours(self) -> str:
+        """Which databases the promise compares."""
+        return REMOVED if self.strict is None else ADDED_OR_REMOVED
+
+    @property
     def epsilon_per_draw(self) -> float:
-        """Twice the Lipschitz bound."""
-        return 2 * self.delta
+        """Twice the Lipschitz bound, or the range of a strict contribution."""
+        return 2 * self.delta if self.strict is None else self.strict.epsilon_per_draw
 
     @property
     def epsilon_total(self) -> float:
@@ -137,13 +217,31 @@ class Guarantee:
             num_draws=self.draws_asked or self.num_draws,
             thresh=self.thresh,
             public_columns=self.public_columns,
-            sampler="exact draws on a grid" if self.sampler == "Grid" else "Markov chain Monte Carlo",
+            sampler="exact draws on a grid" if self.sampler in ("Grid", "PublicGrid") else "Markov chain Monte Carlo",
             releasable=self.releasable,
             version=__version__,
+            **self._strict_numbers(),
         )
+
+    def _strict_numbers(self) -> dict[str, Any]:
+        """What a strict promise comes to for one unit of privacy, in other currencies too."""
+        if self.strict is None or self.policy_epsilon is None:
+            return {}
+        rho = concentrated(self.strict.epsilon_per_draw, self.m, self.max_rows)
+        pure = of_unit(self.policy_epsilon, self.max_rows)
+        return {
+            "contribution": self.strict.contribution,
+            "grid": self.strict.grid,
+            "epsilon_replace": of_unit(self.policy_epsilon, 2 * self.max_rows),
+            "rho": rho,
+            "delta": DELTA,
+            "epsilon_at_delta": min(pure, epsilon_at(rho)),
+        }
 
     def __str__(self) -> str:
         """One honest sentence; numbers are rounded up."""
+        if self.strict is not None:
+            return str(self.public())
         unit = f" ({round_up(self.epsilon_unit)}{_for_unit(self.unit)})" if self.unit != ROW else ""
         return (
             f"{self.mechanism}: epsilon {round_up(self.epsilon_per_draw)} per draw, {round_up(self.epsilon_total)} for "
@@ -151,51 +249,6 @@ class Guarantee:
             f"{_dropped(self.thresh)} over {self.n:,} records ({self.sampler}); "
             f"{self.promise}{_seeded(self.releasable)}."
         )
-
-
-def round_up(value: float, digits: int = 4) -> str:
-    """Decimal with at least `digits` significant digits that is never below the value.
-
-    >>> round_up(11.10001), round_up(0.5), round_up(219.99991)
-    ('11.11', '0.5', '220')
-    """
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    exact = Decimal(value)
-    places = max(digits - 1 - exact.adjusted(), 0)
-    text = f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_CEILING):f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def times(number: int, value: float) -> float:
-    """The product, never below the exact one.
-
-    >>> times(3, 0.1), times(1, 0.1)
-    (0.30000000000000004, 0.1)
-    """
-    product = number * value
-    if math.isfinite(product) and Fraction(product) < number * Fraction(value):
-        product = math.nextafter(product, math.inf)
-    return product
-
-
-def of_unit(policy_epsilon: float, max_rows: int) -> float:
-    """A policy's epsilon times the rows of a unit, in decimals: the policy's number is the one that was written down.
-
-    >>> of_unit(0.1, 3)
-    0.3
-    """
-    return float(max_rows * Decimal(repr(policy_epsilon)))
-
-
-def as_written(policy_epsilon: float) -> str:
-    """A policy's number as it was written down, in plain decimals.
-
-    >>> as_written(0.1), as_written(8.0), as_written(1e-05)
-    ('0.1', '8', '0.00001')
-    """
-    text = f"{Decimal(repr(policy_epsilon)):f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _for_unit(unit: str) -> str:
@@ -208,12 +261,3 @@ def _dropped(thresh: float) -> str:
 
 def _seeded(releasable: bool) -> str:
     return "" if releasable else "; not for release, since the random seed was fixed"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "draw"), counted(1_000, "draw")
-    ('1 draw', '1,000 draws')
-    """
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from alphasynth.accounting import of_unit
 from alphasynth.automatic import Automatic
 from alphasynth.budget import Request
 from alphasynth.catalogue import FORMATS
@@ -20,7 +21,7 @@ from alphasynth.errors import InputError, ReportWarning, place
 from alphasynth.files import Statistical
 from alphasynth.formula import Formula
 from alphasynth.grid import Grid
-from alphasynth.guarantee import INSTANCE, PublicGuarantee, of_unit
+from alphasynth.guarantee import INSTANCE, PublicGuarantee
 from alphasynth.interruption import Interruption
 from alphasynth.laplace import Laplace
 from alphasynth.ledger import NAME as LEDGER

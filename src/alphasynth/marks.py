@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from alphasynth.guarantee import round_up
+from alphasynth.accounting import round_up
 from alphasynth.values import Values
 
 GRID = 96  # points of a violin's outline

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -12,17 +12,22 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from alphasynth.calibrate import Found, Search, search
+from alphasynth.contribution import STRICT, Strict
 from alphasynth.errors import CalibrationError, InputError, found
 from alphasynth.fit import Fit, Problem, fit
 from alphasynth.sampler import Key, child
-from alphasynth.weights import CW, LW, SW, Reweight, Rule
+from alphasynth.weights import BW, CW, LW, SW, Reweight, Rule
 
 BELOW_ONE = 1 - 1e-6  # re-weighting that keeps the bound asks for k < 1
+# Budget weights are iterated until none moves by more than this, which takes 3 to 8 fits.
+SETTLED, MOST_ITERATIONS = 1e-3, 20
 
 
 @dataclass(frozen=True)
 class Mechanism:
     """A pseudo posterior mechanism: what it is called and the rules that make its weights (confidential with `Given`).
+
+    A strict `contribution` takes the place of the paper's alpha f and has no weights, so no rules.
 
     >>> Mechanism("LW_final", rules=(LW(), Reweight(k=0.95))).label
     'LW_final'
@@ -30,6 +35,7 @@ class Mechanism:
 
     label: str
     rules: tuple[Rule, ...] = ()
+    contribution: Strict | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no label and what are no rules."""
@@ -39,6 +45,12 @@ class Mechanism:
         for rule in rules:
             if isinstance(rule, type) or not (callable(rule) and hasattr(rule, "turned")):
                 raise InputError(f"rules must be rules such as LW() or Reweight(), found {found(rule)}")
+        if self.contribution is not None and not isinstance(self.contribution, Strict):
+            raise InputError(f"contribution must be Censored() or BetaDivergence(), found {found(self.contribution)}")
+        if self.contribution is not None and rules:
+            raise InputError("a strict contribution must have no rules, which would make weights from other records")
+        if any(isinstance(rule, BW) for rule in rules[:-1]):
+            raise InputError("BW must be the last of the rules, since epsilon decides its weights, found one after it")
         object.__setattr__(self, "rules", rules)
 
 
@@ -87,6 +99,8 @@ def run(key: Key, problem: Problem, mechanism: Mechanism, target: float | None =
     `watch` is told of every fit before it is made.
     Raises `DiagnosticsError` for draws that cannot be used and `CalibrationError` for a search without an answer.
     """
+    if target is None and any(isinstance(rule, BW) for rule in mechanism.rules):
+        raise InputError(f"mechanism {mechanism.label!r} takes its weights from epsilon, found none")
     if target is not None and not mechanism.rules:
         raise InputError(f"mechanism {mechanism.label!r} has no weights to aim at a target epsilon")
     rounds = len(mechanism.rules) + 1
@@ -121,6 +135,11 @@ def take_step(
         tell(next(trials))
         return fit(key, problem, alpha, least)
 
+    if isinstance(rule, BW):
+        assert target is not None, "checked at the door"
+        rule = settled(rule, target, problem)
+        before = _iterate(child(key, 0), problem, before, rule, tell, trials)
+        key = child(key, 1)  # not the draws that the weights were made from
     goal = _goal(rule, target, problem, before, refit)
     if goal is None:
         return trail.then(rule, refit(rule(problem.records, before)))
@@ -136,6 +155,31 @@ def take_step(
             f"{trail.label}: the search of {rule.dial} must bring the bound down to the target, but {why}", trail
         ) from result.stopped_by
     return trail
+
+
+def settled(rule: BW, target: float, problem: Problem) -> BW:
+    """Budget weights with their bound, and a cap that is `auto_cap` where it was left to that."""
+    cap = auto_cap(2 * target, problem.records.n) if rule.cap == "auto" else rule.cap
+    return replace(rule, bound=target, cap=cap)
+
+
+def auto_cap(epsilon_per_draw: float, n: int) -> float:
+    """The cap that suits an epsilon per draw and a number of rows; public, since both are."""
+    return min(1.0, epsilon_per_draw / 11)
+
+
+def _iterate(
+    key: Key, problem: Problem, before: Fit, rule: BW, tell: Callable[[int], None], trials: Iterator[int]
+) -> Fit:
+    """Fits of a rule's weights, each from the last one's F, until the weights stay as they are."""
+    for _ in range(MOST_ITERATIONS):
+        tell(next(trials))
+        after = fit(key, problem, rule(problem.records, before))
+        change = np.abs(rule(problem.records, after) - after.alpha_distinct).max()
+        before = after
+        if change < SETTLED:
+            break
+    return before
 
 
 class Refit(Protocol):
@@ -156,7 +200,7 @@ class _Goal(NamedTuple):
 def _goal(rule: Rule, target: float | None, problem: Problem, before: Fit, refit: Refit) -> _Goal | None:
     """The given target, or the rule's own; None where the dial stands as it is."""
     if target is not None:
-        return _Goal(target, 1.0 if isinstance(rule, SW) else np.inf)
+        return _Goal(target, 1.0 if isinstance(rule, SW | BW) else np.inf)
     if isinstance(rule, SW) and rule.alpha is None:
         return _Goal(refit(LW()(problem.records, before)).lipschitz.overall, 1.0)
     if isinstance(rule, Reweight) and rule.k == "auto":
@@ -193,12 +237,15 @@ _OPTIONS = {
     "SW": ("alpha",),
     "LW_final": ("scale", "shift", "k"),
     "CW_final": ("radius", "relative", "within", "scale", "shift", "k"),
+    "BW": ("cap",),
+    "Censored": ("cut",),
+    "BetaDivergence": ("beta", "bound"),
 }
 NAMES = tuple(_OPTIONS)
 
 
 def named_mechanism(name: str, **options: Any) -> Mechanism:
-    """One of the paper's six synthesizers by name, with its options; raise `InputError` for those it does not have.
+    """A mechanism by name, with its options; raise `InputError` for those it does not have.
 
     >>> [type(rule).__name__ for rule in named_mechanism("CW_final", radius=0.3, relative=True).rules]
     ['CW', 'Reweight']
@@ -213,6 +260,8 @@ def named_mechanism(name: str, **options: Any) -> Mechanism:
     if name.startswith("CW") and "radius" not in options:
         raise InputError(f"mechanism {name!r} needs a radius, found none")
     final = (Reweight(options.pop("k", "auto")),) if name.endswith("_final") else ()
-    first: dict[str, type[Rule]] = {"LW": LW, "CW": CW, "SW": SW}
+    if name in STRICT:
+        return Mechanism(name, contribution=STRICT[name](**options))
+    first: dict[str, type[Rule]] = {"LW": LW, "CW": CW, "SW": SW, "BW": BW}
     stem = name.removesuffix("_final")
     return Mechanism(name, ((first[stem](**options), *final) if stem in first else ()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 Array = Any  # a NumPy or JAX array: the same formulas run on both
 Theta = dict[str, Array]
 Columns = dict[str, Array]
+PEAK = "peak"  # column of f*: the largest log-likelihood that a record can have under any parameters
 
 
 class Prior(Protocol):
@@ -75,6 +76,15 @@ class Rows:
         size = len(next(iter(columns.values())))
         padded = {name: extend(np.ascontiguousarray(column), size) for name, column in columns.items()}
         return cls(padded, size, of, start, np.ones(size, bool))
+
+    @property
+    def distinct(self) -> Columns:
+        """The columns without their padding."""
+        return {name: column[: self.size] for name, column in self.columns.items()}
+
+    def for_strict(self, peak: np.ndarray) -> Rows:
+        """With f* by line, the largest log-likelihood a line can have; every line takes part."""
+        return replace(self, columns={**self.columns, PEAK: extend(peak, self.size)}, finite=np.ones(self.size, bool))
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Sum by line (capacity,) of values by distinct row of the records; 0 in the padding."""

@@ -13,7 +13,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from alphasynth.errors import InputError, found
-from alphasynth.formula import Formula, design_matrix
+from alphasynth.formula import Formula, design_matrix, require_declared
 from alphasynth.model import Array, Columns, Rows, Theta
 from alphasynth.records import Records
 
@@ -21,6 +21,7 @@ from alphasynth.records import Records
 ROWS_PER_KEY = 1_024
 # Points tried, about the origin of the coordinates, for one where the log-likelihood is finite.
 STARTS, START_SPREAD = 64, 2.0
+CLIMB = 100  # steps to a row's own largest log-likelihood
 # The first this many rows are computed a second time, apart from the rest, to see that they read no other row.
 ROWS_COMPARED = 1_000
 
@@ -37,8 +38,14 @@ class OwnModel:
     model: Callable[..., Any]
     observed: str
 
-    def bind(self, formula: Formula, records: Records) -> tuple[BoundModel, Rows]:
-        """The model at the formula's K, and what it reads of the records; `InputError` where it breaks the contract."""
+    def bind(self, formula: Formula, records: Records, strict: bool = False) -> tuple[BoundModel, Rows]:
+        """The model at the formula's K, and what it reads of the records; `InputError` where it breaks the contract.
+
+        `strict`: for contributions that read nothing off the table; terms that learn from it are refused, and every
+        record takes part, whatever its log-likelihood is where a climb starts.
+        """
+        if strict:
+            require_declared(formula, records.columns)
         of = records.group((formula.response, *formula.covariates))
         _, first = np.unique(of, return_index=True)
         counts = np.bincount(of, records.counts).astype(np.int64)
@@ -51,7 +58,8 @@ class OwnModel:
         model = BoundModel(self.model, self.observed, X.shape[1])
         _check_sites(model)
         rows = Rows.pad({"y": response.astype(np.float64), "X": X}, of, np.zeros(model.prior.size))
-        return model, _with_start(model, rows, counts)
+        rows = _with_start(model, rows, counts)
+        return model, rows.for_strict(model.peak(rows.distinct)) if strict else rows
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,11 @@ class BoundModel:
         site = _trace(self, columns["X"], columns["y"], theta)[self.observed]
         return site["fn"].log_prob(columns["y"])
 
+    def peak(self, columns: Columns) -> np.ndarray:
+        """f*, the largest log-likelihood of each row under any parameters, climbed to from the row alone."""
+        rows = ({name: column[i : i + 1] for name, column in columns.items()} for i in range(len(columns["y"])))
+        return np.array([float(_climb(self, row)) for row in rows])
+
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Values of the observed site for new rows; a JAX key holds 64 bits, so each block of rows takes a new one."""
         blocks = -(-rows // ROWS_PER_KEY)
@@ -116,6 +129,45 @@ class BoundModel:
             for block in X.reshape(blocks, ROWS_PER_KEY, self.K)
         ]
         return np.concatenate([np.asarray(value) for value in values])[:rows]
+
+
+@partial(jax.jit, static_argnames="model")
+def _climb(model: BoundModel, row: Columns) -> Array:
+    """Largest log-likelihood of one row: from the best of fixed points up by Newton's method, damped; finite or -inf.
+
+    A row by itself, so that what comes out cannot depend on another. It need not be the supremum: any function of the
+    own row will do, and one that is too low only spares the row less.
+    """
+
+    def log_lik(u: Array) -> Array:
+        value = jnp.sum(model.log_lik(model.prior.constrain(u), row))
+        return jnp.where(jnp.isnan(value) | (value == jnp.inf), -jnp.inf, value)
+
+    starts = jnp.asarray(_starts(model.prior.size))
+    values = jax.vmap(log_lik)(starts)
+    best = starts[jnp.argmax(values)]
+
+    def step(_: int, at: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        u, value, damping = at
+        gradient, hessian = jax.grad(log_lik)(u), jax.hessian(log_lik)(u)
+        curvature, axes = jnp.linalg.eigh(-jnp.where(jnp.isfinite(hessian), hessian, 0.0))
+        move = axes @ ((axes.T @ gradient) / (jnp.abs(curvature) + damping))
+        candidate = u + move / jnp.maximum(1.0, jnp.linalg.norm(move))  # at most one unit: a climb may have no top
+        reached = log_lik(candidate)
+        up = reached > value
+        return (
+            jnp.where(up, candidate, u),
+            jnp.where(up, reached, value),
+            jnp.where(up, damping / 10, jnp.minimum(damping * 10, 1e12)),
+        )
+
+    return jax.lax.fori_loop(0, CLIMB, step, (best, values.max(), jnp.array(1e-3)))[1]
+
+
+def _starts(size: int) -> np.ndarray:
+    """Fixed points about the origin of the coordinates."""
+    rng = np.random.default_rng(0)
+    return np.concatenate([np.zeros((1, size)), START_SPREAD * rng.standard_normal((STARTS, size))])
 
 
 @partial(jax.jit, static_argnames="model")
@@ -197,10 +249,7 @@ def _check_sites(model: BoundModel) -> None:
 
 def _with_start(model: BoundModel, rows: Rows, counts: np.ndarray) -> Rows:
     """Rows with a start where as many records as possible have a finite log-likelihood; the rest take no part."""
-    rng = np.random.default_rng(0)  # only where the climb to the mode starts
-    points = np.concatenate(
-        [np.zeros((1, model.prior.size)), START_SPREAD * rng.standard_normal((STARTS, model.prior.size))]
-    )
+    points = _starts(model.prior.size)  # only where the climb to the mode starts
     values = [np.asarray(_log_lik_at(model, u, rows.columns))[: rows.size] for u in points]
     best = max(range(len(points)), key=lambda i: _merit(values[i], counts))
     part = np.arange(min(ROWS_COMPARED, (rows.size + 1) // 2))[::-1]

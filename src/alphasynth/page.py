@@ -13,8 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+from alphasynth.accounting import round_up
 from alphasynth.drawing import draw
-from alphasynth.guarantee import round_up
 from alphasynth.images import COLUMNS
 from alphasynth.intervals import Interval
 from alphasynth.marks import Figure, Panel, short

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import jax.numpy as jnp
 import numpy as np
 
-from alphasynth.errors import InputError, found
+from alphasynth.errors import InputError, found, require_positive
 from alphasynth.model import Array, Theta
 
 
@@ -38,7 +38,7 @@ class NormalPrior:
 
     def __post_init__(self) -> None:
         """Refuse a scale that is not positive."""
-        _require_positive("scale", self.scale)
+        require_positive("scale", self.scale)
 
     def size(self, K: int) -> int:
         """K: the coefficients."""
@@ -114,7 +114,7 @@ class LkjPrior:
 
     def __post_init__(self) -> None:
         """Refuse a concentration that is not positive and a smallest scale outside (0, 1)."""
-        _require_positive("concentration", self.concentration)
+        require_positive("concentration", self.concentration)
         _require_share("smallest_scale", self.smallest_scale)
 
     def size(self, K: int) -> int:
@@ -155,7 +155,7 @@ class HalfCauchyPrior:
 
     def __post_init__(self) -> None:
         """Refuse a scale that is not positive."""
-        _require_positive("scale", self.scale)
+        require_positive("scale", self.scale)
 
     def log_density(self, log_phi: Array) -> Array:
         """Log density at log phi, the Jacobian included."""
@@ -206,11 +206,6 @@ class CountPrior:
         if self.dispersion is not None:
             u[-1] = log_phi
         return u
-
-
-def _require_positive(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise InputError(f"{name} must be positive and finite, found {found(value)}")
 
 
 def _require_share(name: str, value: object) -> None:

@@ -7,9 +7,10 @@ from pathlib import PurePath
 import numpy as np
 
 from alphasynth import figures, page
+from alphasynth.accounting import as_written, counted
 from alphasynth.catalogue import FAMILIES, MECHANISMS
 from alphasynth.formula import Formula
-from alphasynth.guarantee import SCOPES, PublicGuarantee, as_written, counted
+from alphasynth.guarantee import SCOPES, PublicGuarantee
 from alphasynth.measures import TAILS, VECTOR_WEIGHTS, is_vector
 from alphasynth.records import Records
 from alphasynth.release import Release

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from alphasynth import confidential_page, page, public_page
+from alphasynth.accounting import as_written, counted, round_up
 from alphasynth.confidential_page import Outcome, measured, rates_of
 from alphasynth.formula import Formula
-from alphasynth.guarantee import PublicGuarantee, as_written, counted, round_up
+from alphasynth.guarantee import PublicGuarantee
 from alphasynth.images import save
 from alphasynth.interruption import Interruption
 from alphasynth.marks import Figure

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from alphasynth import strict
+from alphasynth.accounting import per_draw
 from alphasynth.automatic import Automatic
-from alphasynth.errors import InputError, found, require_whole
+from alphasynth.errors import InputError, found, require_positive, require_whole
 from alphasynth.families import FAMILIES, bind_counts
 from alphasynth.fit import NUM_DRAWS, Problem, check_settings, in_64_bit
 from alphasynth.formula import Formula
 from alphasynth.frames import Frame, column_names, require
 from alphasynth.grouping import Grouped, Stored
-from alphasynth.guarantee import Guarantee, promise_of
+from alphasynth.guarantee import Guarantee
 from alphasynth.lipschitz import Lipschitz
 from alphasynth.mechanism import Mechanism, Trail, Watch, ignore, named_mechanism, run
 from alphasynth.model import Model
 from alphasynth.own_model import OwnModel
 from alphasynth.priors import CoefficientPrior
+from alphasynth.public_grid import PublicGrid
 from alphasynth.records import Records
 from alphasynth.release import Release
 from alphasynth.rounds import weightings
 from alphasynth.sampler import Key, Sampler, child
 from alphasynth.synthesize import Layout, Simulation, pick, synthesize
 from alphasynth.weighting import Weighting
-from alphasynth.weights import CW, Given
+from alphasynth.weights import BW, CW, Given
 
 
 class _Outcome(NamedTuple):
@@ -78,6 +80,12 @@ class Synthesizer:
         shift: float | None = None,
         k: float | Literal["auto"] | None = None,
         alpha: float | None = None,
+        cap: float | Literal["auto"] | None = None,
+        cut: float | None = None,
+        beta: float | None = None,
+        bound: float | None = None,
+        limits: Mapping[str, tuple[float, float]] | None = None,
+        step: float | Mapping[str, float] | None = None,
         prior: CoefficientPrior | None = None,
         sampler: Sampler | None = None,
         num_draws: int = NUM_DRAWS,
@@ -91,15 +99,20 @@ class Synthesizer:
         self.family = _family(family, prior)
         self.prior = prior
         given = {"radius": radius, "relative": relative, "within": within, "scale": scale, "shift": shift}
-        given |= {"k": k, "alpha": alpha}
+        given |= {"k": k, "alpha": alpha, "cap": cap, "cut": cut, "beta": beta, "bound": bound}
         self.mechanism = _mechanism(mechanism, {name: value for name, value in given.items() if value is not None})
         self.m = require_whole("m", m)
         self.epsilon = _positive("epsilon", epsilon)
         _check_aim(self.mechanism, self.epsilon, given)
+        if not self.strict and not (limits is None and step is None):
+            raise InputError(f"limits and step are of a strict mechanism's public grid, found {self.mechanism.label!r}")
+        self.grid = PublicGrid(limits or {}, step)
         self.public = _names("public", public)
         self._check_public()
-        self.sampler = Automatic() if sampler is None else sampler
-        check_settings(self.sampler, num_draws, thresh)
+        self.sampler = sampler
+        check_settings(Automatic() if sampler is None else sampler, num_draws, thresh)
+        if self.strict and thresh != 1:
+            raise InputError(f"thresh must be 1 with a strict mechanism, which drops no draws, found {found(thresh)}")
         self.num_draws = num_draws
         if self.m > self.num_draws:
             raise InputError(f"m must be at most the number of draws, {self.num_draws:,}, found {self.m:,}")
@@ -108,6 +121,11 @@ class Synthesizer:
         self.tables_per_draw = require_whole("tables_per_draw", tables_per_draw)
         self.seed = None if seed is None else require_whole("seed", seed, 0)
         self._outcome: _Outcome | None = None
+
+    @property
+    def strict(self) -> bool:
+        """Whether the mechanism is a strict one."""
+        return self.mechanism.contribution is not None
 
     def _check_public(self) -> None:
         if self.formula.response in self.public:
@@ -131,7 +149,8 @@ class Synthesizer:
         records, layout, grouped = self._read(table)
         problem, mechanism = self._problem(records), self.mechanism
         key = np.random.SeedSequence(self.seed)  # without a seed, 128 bits of the operating system's entropy
-        trail = run(child(key, 0), problem, mechanism, _target(self.epsilon, self.m), watch)
+        target = None if self.strict else _target(self.epsilon, self.m)
+        trail = run(child(key, 0), problem, mechanism, target, watch)
         last = trail.fits[-1]
         picked = pick(child(key, 1), last.draws, self.m)
         guarantee = Guarantee(
@@ -150,12 +169,14 @@ class Synthesizer:
             thresh=self.thresh,
             public_columns=self.public,
             releasable=self.seed is None,
-            promise=promise_of([type(rule).__name__ for rule in mechanism.rules]),
+            strict=strict.terms(problem),
         )
         if grouped is not None and grouped.unit is not None:
             guarantee = replace(guarantee, unit=str(grouped.unit), max_rows=grouped.unit.max_rows)
         row_numbers = None if grouped is None else grouped.rows
         self._outcome = _Outcome(key, problem, trail, picked, layout, guarantee, row_numbers)
+        if isinstance(problem.sampler, PublicGrid):
+            strict.warn_of_coarse_grid(problem, last.draws.take(picked))
         return self
 
     @property
@@ -192,10 +213,15 @@ class Synthesizer:
                 records = records.split(rule.alpha)
         model: Model
         if isinstance(self.family, OwnModel):
-            model, rows = self.family.bind(self.formula, records)
+            model, rows = self.family.bind(self.formula, records, self.strict)
         else:
-            model, rows = bind_counts(self.formula, FAMILIES[self.family], records, self.prior)
-        return Problem(records, model, rows, self.sampler, self.num_draws, self.thresh)
+            model, rows = bind_counts(self.formula, FAMILIES[self.family], records, self.prior, self.strict)
+        sampler = self.sampler or Automatic()
+        if self.mechanism.contribution is not None:
+            assert self.epsilon is not None, "checked at the door"
+            share = per_draw(self.epsilon, self.m)
+            model, sampler = strict.bind(self.mechanism.contribution, model, rows, share, self.grid, self.sampler)
+        return Problem(records, model, rows, sampler, self.num_draws, self.thresh)
 
     @property
     def trail_(self) -> Trail:
@@ -284,6 +310,10 @@ def _mechanism(mechanism: str | Mechanism, given: dict[str, Any]) -> Mechanism:
 def _check_aim(mechanism: Mechanism, epsilon: float | None, given: dict[str, Any]) -> None:
     """Refuse a target for weights that have no dial, and a dial set by hand beside a target."""
     if epsilon is None:
+        if mechanism.contribution is not None or any(isinstance(rule, BW) for rule in mechanism.rules):
+            raise InputError(f"mechanism {mechanism.label!r} needs an epsilon, which decides what a record may do, found none")
+        return
+    if mechanism.contribution is not None:
         return
     if not mechanism.rules:
         raise InputError(f"mechanism {mechanism.label!r} has no weights to aim at epsilon; leave epsilon out")
@@ -311,8 +341,4 @@ def _names(name: str, value: object) -> tuple[Any, ...]:
 
 
 def _positive(name: str, value: object) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
-        raise InputError(f"{name} must be positive and finite, found {found(value)}")
-    return float(value)
+    return None if value is None else require_positive(name, value)

@@ -1,4 +1,4 @@
-"""The rules, from the records and the last fit to the next alpha: LW, CW, SW, re-weighting, weights of one's own."""
+"""The rules, from the records and the last fit to the next alpha: LW, CW, SW, re-weighting, BW, weights of one's own."""
 
 from __future__ import annotations
 
@@ -177,6 +177,35 @@ def level(largest: Array, bound: Array, xp: Any = np) -> Array:
     """
     some = largest > 0
     return xp.where(some, xp.minimum(bound / xp.where(some, largest, 1.0), 1.0), 1.0)
+
+
+@dataclass(frozen=True)
+class BW:
+    """Budget weights (ours): alpha_i = factor * min(cap, bound / F_i), where `bound` is the policy's epsilon per draw / 2.
+
+    No other record's F enters, only the draws that F_i is taken over; so the rule is iterated to a fixed point, and the
+    factor then shrinks until the realised bound is met. `cap` spans the range from one weight for all (small) to the
+    re-weighted limit (1); "auto" is `auto_cap`. The `bound` is settled by the epsilon aimed at.
+    """
+
+    cap: float | Literal["auto"] = 1.0
+    bound: float | None = None
+    factor: float = 1.0
+    dial = "factor"
+
+    def __post_init__(self) -> None:
+        """Refuse a cap outside (0, 1]."""
+        if not (isinstance(self.cap, str) and self.cap == "auto") and not (_is_finite(self.cap) and 0 < self.cap <= 1):
+            raise InputError(f"cap must be 'auto' or above 0 and at most 1, found {found(self.cap)}")
+
+    def turned(self, value: float) -> BW:
+        """With another factor."""
+        return replace(self, factor=value)
+
+    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+        """Next alpha from the last fit's F; a record whose F_i is not finite takes weight 0."""
+        assert self.bound is not None and not isinstance(self.cap, str), "settled by the epsilon aimed at"  # noqa: PT018
+        return self.factor * np.minimum(level(fit.largest_distinct, self.bound), self.cap)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from alphasynth import figures, page
-from alphasynth.guarantee import round_up
+from alphasynth.accounting import round_up
 from alphasynth.intervals import Interval
 from alphasynth.marks import Figure, Line, Panel, points, short
 from alphasynth.palette import colours

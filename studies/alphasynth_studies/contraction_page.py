@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth import page
-from alphasynth.guarantee import round_up
+from alphasynth.accounting import round_up
 from alphasynth.marks import Figure, Line, Panel, Reference, short, violin
 from alphasynth.palette import CONFIDENTIAL, colours
 from alphasynth.values import Values

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from alphasynth import page
-from alphasynth.guarantee import round_up
+from alphasynth.accounting import round_up
 from alphasynth_studies import before_after_page as drawn
 from alphasynth_studies import salaries
 from alphasynth_studies.before_after import Told, results_of
