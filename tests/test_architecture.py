@@ -18,11 +18,14 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "alphasynth"
 # A file imports only from those above it.
 ORDER = [
-    *("errors", "frames", "grouping", "records", "formula", "counting", "weighting"),
+    *("errors", "accounting", "randomness", "exponential"),
+    *("frames", "grouping", "records", "formula", "counting", "weighting"),
     *("model", "contribution", "priors", "families", "own_model"),
-    *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "automatic"),
+    *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "public_grid", "automatic"),
     *("lipschitz", "fit", "weights", "calibrate", "mechanism"),
-    *("rounds", "guarantee", "release", "synthesize", "synthesizer", "compilation"),
+    *("rounds", "guarantee", "strict", "release", "synthesize"),
+    *("divergence", "neighbours", "density_audit", "draw_audit", "black_box", "audit"),
+    *("synthesizer", "compilation"),
     *("values", "intervals", "distances", "propensity", "associations", "utility", "risk", "nearest"),
     *("catalogue", "public_columns", "engine", "csv_files", "statistical_files", "files", "databases", "tables"),
     *("palette", "marks", "figures", "drawing", "images", "page", "measures", "confidential_page", "public_page"),

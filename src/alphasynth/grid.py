@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -18,6 +19,16 @@ from alphasynth.sampler import Draws, Key
 # Points whose log density is this far below the largest hold no mass that a draw could find.
 DEPTH = 40.0
 MOST_RESIZINGS = 20
+
+
+class Weighed(NamedTuple):
+    """Points u (points^D, D), their probabilities, the mass at the rim, the spacing, and the log of the integral."""
+
+    u: np.ndarray
+    probability: np.ndarray
+    edge_mass: float
+    spacing: float
+    log_total: float
 
 
 @dataclass(frozen=True)
@@ -36,15 +47,15 @@ class Grid:
 
     def draw(self, key: Key, target: Target, num_draws: int, least: int = 0) -> Draws:
         """Draw `num_draws` grid points, independently; there is one attempt, whatever `least` is."""
-        u, probability, edge_mass, spacing = self.weigh(target)
-        chosen = np.random.default_rng(key).choice(len(u), num_draws, p=probability)
+        at = self.weigh(target)
+        chosen = np.random.default_rng(key).choice(len(at.u), num_draws, p=at.probability)
         diagnostics = Diagnostics(
-            sampler="Grid", num_draws=num_draws, ess_bulk=float(num_draws), edge_mass=edge_mass, spacing=spacing
+            sampler="Grid", num_draws=num_draws, ess_bulk=float(num_draws), edge_mass=at.edge_mass, spacing=at.spacing
         )
-        return Draws.of(target.model, u[chosen], diagnostics)
+        return Draws.of(target.model, at.u[chosen], diagnostics)
 
-    def weigh(self, target: Target) -> tuple[np.ndarray, np.ndarray, float, float]:
-        """Grid points u (points^D, D), their probabilities, the mass at the rim and the spacing."""
+    def weigh(self, target: Target) -> Weighed:
+        """The density on the grid."""
         size = target.model.prior.size
         if size > 2:
             raise InputError(f"Grid takes models of one or two parameters, found {size}; use Laplace or Nuts")
@@ -53,7 +64,7 @@ class Grid:
         low, high = np.full(size, -12.0), np.full(size, 12.0)
         for _ in range(MOST_RESIZINGS):
             z = self._lattice(low, high)
-            value = np.asarray(_scores(target.model, centre + z @ factor.T, target.data))
+            value = np.asarray(scores(target.model, centre + z @ factor.T, target.data))
             value = np.where(np.isnan(value), -np.inf, value)
             wanted = self._span(z, value)
             if (
@@ -70,7 +81,9 @@ class Grid:
         step = (z.max(axis=0) - z.min(axis=0)) / (self.points - 1)
         with np.errstate(divide="ignore"):
             spacing = float((step / spread).max())
-        return centre + z @ factor.T, probability, float(probability[rim].sum()), spacing
+        cell = float(np.log(step).sum() + np.linalg.slogdet(factor)[1])
+        log_total = float(value.max() + np.log(weight.sum()) + cell)
+        return Weighed(centre + z @ factor.T, probability, float(probability[rim].sum()), spacing, log_total)
 
     def _span(self, z: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Box of the points within DEPTH of the highest, one step wider; twice as wide where they reach the rim."""
@@ -89,5 +102,6 @@ class Grid:
 
 
 @partial(jax.jit, static_argnames="model")
-def _scores(model: Model, u: Array, data: Data) -> Array:
+def scores(model: Model, u: Array, data: Data) -> Array:
+    """Log density up to a constant at points u (T, D)."""
     return log_density(model, u, data)

@@ -11,6 +11,7 @@ import numpy as np
 
 from alphasynth import strict
 from alphasynth.accounting import per_draw
+from alphasynth.audit import Subject
 from alphasynth.automatic import Automatic
 from alphasynth.errors import InputError, found, require_positive, require_whole
 from alphasynth.families import FAMILIES, bind_counts
@@ -127,6 +128,11 @@ class Synthesizer:
         """Whether the mechanism is a strict one."""
         return self.mechanism.contribution is not None
 
+    @property
+    def target(self) -> float | None:
+        """The Lipschitz bound that weights are aimed at; None without an epsilon, and where there are no weights."""
+        return None if self.strict else _target(self.epsilon, self.m)
+
     def _check_public(self) -> None:
         if self.formula.response in self.public:
             raise InputError(f"column {self.formula.response!r} is to be synthesized and must not be declared public")
@@ -147,10 +153,9 @@ class Synthesizer:
         `CalibrationError` for an epsilon that cannot be met; the synthesizer is then as it was before.
         """
         records, layout, grouped = self._read(table)
-        problem, mechanism = self._problem(records), self.mechanism
+        problem, mechanism = self.bind(records), self.mechanism
         key = np.random.SeedSequence(self.seed)  # without a seed, 128 bits of the operating system's entropy
-        target = None if self.strict else _target(self.epsilon, self.m)
-        trail = run(child(key, 0), problem, mechanism, target, watch)
+        trail = run(child(key, 0), problem, mechanism, self.target, watch)
         last = trail.fits[-1]
         picked = pick(child(key, 1), last.draws, self.m)
         guarantee = Guarantee(
@@ -202,8 +207,8 @@ class Synthesizer:
         records = Records.from_table(table, names)
         return records, Layout.of(table, self.formula.response, self.public), None
 
-    def _problem(self, records: Records) -> Problem:
-        """The records bound to the model."""
+    def bind(self, records: Records) -> Problem:
+        """Records bound to the model and the sampler."""
         for rule in self.mechanism.rules:
             if isinstance(rule, Given):
                 if len(rule.alpha) != records.n:
@@ -242,6 +247,14 @@ class Synthesizer:
     def guarantee_(self) -> Guarantee:
         """The realised guarantee; confidential."""
         return self._fitted.guarantee
+
+    @property
+    def subject_(self) -> Subject:
+        """The run as `audit` takes it; confidential."""
+        fitted = self._fitted
+        return Subject(
+            fitted.trail, fitted.problem.records, self.bind, self.mechanism, self.target, fitted.guarantee.scope
+        )
 
     @property
     def weightings_(self) -> tuple[Weighting, ...]:

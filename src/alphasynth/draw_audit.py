@@ -1,0 +1,166 @@
+"""The draw audit: the loss towards every neighbour from the draws at hand, in any dimension and without a refit.
+
+The neighbour's weights are made by the same rules from the same draws; h(theta) is the difference that they and the
+record itself make to the log density. Two normals stand for the two posteriors: that of the draws, and one moved and
+scaled as h says (fitted by least squares on the place and the squared distance from the mean). Where h only moves it,
+the loss is that of Gaussian differential privacy at the standard deviation of h. A diagnostic and never a certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alphasynth.contribution import weighted
+from alphasynth.density import over_blocks
+from alphasynth.divergence import AUDIT_DELTA, gaussian_epsilon, spherical_epsilon
+from alphasynth.fit import Fit, Problem, in_64_bit
+from alphasynth.lipschitz import largest_log_lik
+from alphasynth.mechanism import Trail
+from alphasynth.model import Array, Columns, Model, capacity
+from alphasynth.neighbours import Neighbour, held_only
+from alphasynth.records import Records
+from alphasynth.sampler import Draws
+from alphasynth.weights import BW, LW, SW, Reweight, Rule
+
+# Neighbours that pass through the rows together.
+AT_ONCE = 64
+# A posterior that a neighbour scales by less than this counts as of the same spread; one it all but flattens, as this.
+SAME_SPREAD, LEAST_PRECISION = 3e-3, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A run's weights as a function of the database, its draws staying as they are (confidential).
+
+    `held` are the records with canaries, `problem` is bound to them; `largest` is F of every round by distinct row.
+    """
+
+    trail: Trail
+    held: Records
+    problem: Problem
+    target: float | None
+    largest: tuple[np.ndarray, ...] = field(repr=False)
+
+    @classmethod
+    @in_64_bit
+    def of(cls, trail: Trail, held: Records, bind: Callable[[Records], Problem], target: float | None) -> Replay:
+        """The replay of a run; `bind` makes the problem of records."""
+        problem = bind(held)
+        rows = problem.rows
+        largest = tuple(largest_log_lik(problem.model, fit.draws, rows)[rows.of] for fit in trail.fits)
+        return cls(trail, held, problem, target, largest)
+
+    def alpha(self, counts: np.ndarray) -> np.ndarray:
+        """Final weights by distinct row of `held`, of the database with these counts; 0 where it has no record."""
+        keep = counts > 0
+        records = held_only(self.held, counts)
+        alpha = np.ones(records.size)
+        searched = {search.dial for search in self.trail.searches}
+        for number, rule in enumerate(self.trail.rules, start=1):
+            before = self._fit(number - 1, records, keep, alpha)
+            after = self.largest[number][keep]
+            alpha = self._next(rule, records, before, after, searched, number == len(self.trail.rules))
+        spread = np.zeros(len(counts))
+        spread[keep] = alpha
+        return spread
+
+    def claim(self, counts: np.ndarray, alpha: np.ndarray) -> float:
+        """Twice the Lipschitz bound of the database with these counts and weights, on the last round's draws."""
+        return 2 * float(weighted(np.where(counts > 0, alpha, 0.0), self.largest[-1]).max())
+
+    def _fit(self, number: int, records: Records, keep: np.ndarray, alpha: np.ndarray) -> Fit:
+        return Fit(records, self.trail.fits[number].draws, alpha.copy(), self.largest[number][keep].copy())
+
+    def _next(
+        self, rule: Rule, records: Records, before: Fit, after: np.ndarray, searched: set[str], is_last: bool
+    ) -> np.ndarray:
+        """The rule's weights; where its number was searched, brought to the bound that the search would aim at."""
+        if isinstance(rule, BW):  # iterated: its weights are those of the last round's own F
+            return rule(records, Fit(records, before.draws, before.alpha_distinct.copy(), after.copy()))
+        alpha = rule(records, before)
+        if rule.dial not in searched:
+            return alpha
+        reached = float(weighted(alpha, after).max())
+        if self.target is not None and is_last:
+            aim = self.target
+        elif isinstance(rule, Reweight):
+            aim = before.lipschitz.overall
+        elif isinstance(rule, SW):
+            aim = float(weighted(LW()(records, before), after).max())
+        else:
+            return alpha
+        return np.clip(alpha * (aim / reached if reached > 0 else 1.0), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an audit found of one neighbour (confidential): the loss, and the larger of both databases' claims."""
+
+    name: str
+    loss: float
+    claim: float
+
+
+def audit_draws(replay: Replay, neighbours: Sequence[Neighbour], delta: float = AUDIT_DELTA) -> list[Found]:
+    """Estimated loss towards each neighbour."""
+    held = replay.held.counts
+    own = replay.alpha(held)
+    claim = replay.claim(held, own)
+    found = []
+    for first in range(0, len(neighbours), AT_ONCE):
+        some = neighbours[first : first + AT_ONCE]
+        theirs = [replay.alpha(neighbour.counts) for neighbour in some]
+        changes = [held * own - n.counts * alpha for n, alpha in zip(some, theirs, strict=True)]
+        draws = replay.trail.fits[-1].draws
+        h = differences(replay.problem, draws, np.stack(changes, axis=1))
+        for neighbour, alpha, loss in zip(some, theirs, losses(draws.u, h, delta), strict=True):
+            larger = max(claim, replay.claim(neighbour.counts, alpha))
+            found.append(Found(neighbour.name, loss, larger))
+    return found
+
+
+def losses(u: np.ndarray, h: np.ndarray, delta: float = AUDIT_DELTA) -> list[float]:
+    """Epsilon at delta towards each neighbour (neighbours,), from draws u (S, D) and h there (S, neighbours)."""
+    centred = u - u.mean(axis=0)
+    z = np.linalg.solve(np.linalg.cholesky(np.atleast_2d(np.cov(u, rowvar=False))), centred.T).T
+    features = np.column_stack([np.ones(len(z)), z, 0.5 * (z**2).sum(axis=1)])
+    fitted = np.linalg.lstsq(features, h, rcond=None)[0]
+    moves, scalings = fitted[1:-1], fitted[-1]
+    found = []
+    for mu, move, scaling in zip(h.std(axis=0), moves.T, scalings, strict=True):
+        loss = gaussian_epsilon(float(mu), delta)
+        if abs(scaling) > SAME_SPREAD:
+            precision = max(1 + float(scaling), LEAST_PRECISION)
+            shift = float(np.linalg.norm(move)) / precision
+            loss = max(loss, spherical_epsilon(shift, precision, z.shape[1], delta))
+        found.append(loss)
+    return found
+
+
+@in_64_bit
+def differences(problem: Problem, draws: Draws, changes: np.ndarray) -> np.ndarray:
+    """h (S, neighbours) at the draws, for changes of weight (distinct rows, neighbours)."""
+    rows = problem.rows
+    by_line = np.zeros((capacity(rows.size), AT_ONCE))
+    np.add.at(by_line[:, : changes.shape[1]], rows.of, changes)
+    h = np.asarray(_differences(problem.model, draws.u, rows.columns, by_line, np.int64(rows.size)))
+    return h[:, : changes.shape[1]]
+
+
+@partial(jax.jit, static_argnames="model")
+def _differences(model: Model, draws: Array, columns: Columns, changes: Array, size: Array) -> Array:
+    """h (S, neighbours): the sum over rows of change times log-likelihood; rows that change nowhere take no part."""
+
+    def step(block: tuple[Columns, Array], first: Array, total: Array) -> Array:
+        values, change = block
+        log_lik = jax.vmap(lambda u: model.log_lik(model.prior.constrain(u), values))(draws)
+        takes_part = (change != 0).any(axis=1)
+        return total + jnp.where(takes_part, log_lik, 0.0) @ change
+
+    return over_blocks((columns, changes), size, step, jnp.zeros((len(draws), changes.shape[1])))

@@ -1,0 +1,117 @@
+"""Neighbouring databases: one record removed, or a canary added; named by their rank and never by their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from alphasynth.errors import InputError, found
+from alphasynth.records import Records
+
+# Canaries beside 0: this many times the largest response, whatever it is.
+FAR = (2, 10)
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbour:
+    """A database that differs by one record (confidential), and what may be said of the record.
+
+    `row` is the record's place among the distinct rows of the database with canaries (`with_canaries`).
+    """
+
+    row: int
+    added: bool
+    name: str
+    counts: np.ndarray = field(repr=False)
+
+    def records(self, held: Records) -> Records:
+        """The neighbour's records, of a database with canaries."""
+        return held_only(held, self.counts)
+
+
+def held_only(records: Records, counts: np.ndarray) -> Records:
+    """Records with other counts, and without the rows of which none is left."""
+    keep = counts > 0
+    columns = {name: column[keep] for name, column in records.columns.items()}
+    return Records(records.response, columns, counts[keep], None)
+
+
+def with_canaries(records: Records, values: Sequence[float]) -> Records:
+    """The records and, as distinct rows of which there are none yet, canaries with these responses.
+
+    A canary takes its other columns from the record of the largest response.
+    """
+    response = np.asarray(records.columns[records.response])
+    if response.dtype.kind not in "iuf":
+        raise InputError(f"an audit needs a numeric response, found that {records.response!r} is not")
+    top = int(np.argmax(response))
+    new = [value for value in dict.fromkeys(values) if not (_same_beside(records, top) & (response == value)).any()]
+    rows = np.concatenate([np.arange(records.size), np.full(len(new), top)])
+    columns: dict[str, Any] = {name: column[rows] for name, column in records.columns.items()}
+    kind = np.float64 if any(value != int(value) for value in new) else response.dtype
+    columns[records.response] = np.concatenate([response, np.asarray(new, np.float64)]).astype(kind)
+    return replace(records, columns=columns, counts=np.concatenate([records.counts, np.zeros(len(new), np.int64)]))
+
+
+def _same_beside(records: Records, row: int) -> np.ndarray:
+    """Which distinct rows share all columns but the response with a row."""
+    group = records.group([name for name in records.columns if name != records.response])
+    return group == group[row]
+
+
+def far_values(records: Records) -> list[float]:
+    """Responses of canaries unless told: 0, and far beyond the largest response."""
+    largest = float(np.max(np.asarray(records.columns[records.response], np.float64)))
+    return [0.0, *(float(np.ceil(times * max(largest, 1.0))) for times in FAR)]
+
+
+def check_canaries(values: Sequence[Any]) -> list[float]:
+    """The user's canaries, as numbers."""
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise InputError(f"a canary must be a finite number, found {found(value)}")
+    return [float(value) for value in values]
+
+
+def neighbours(held: Records, canaries: Sequence[float], risk: np.ndarray, most: int | None = None) -> list[Neighbour]:
+    """One neighbour per distinct row with one record less, and one per canary with one more.
+
+    Equal records make equal neighbours, so these are all there are. With more than `most` rows, those of the largest
+    and the smallest `risk` (by distinct row) and of the extreme responses stand for the rest.
+    """
+    response = np.asarray(held.columns[held.response], np.float64)
+    present = np.flatnonzero(held.counts > 0)
+    if most is not None and len(present) > most:
+        present = _extremes(present, risk, response, most)
+    order = np.argsort(-response, kind="stable")
+    ahead = np.zeros(len(response), np.int64)
+    ahead[order] = np.cumsum(held.counts[order]) - held.counts[order]
+    n = held.n
+    found_rows = [
+        Neighbour(row, False, f"removed: rank {ahead[row] + 1:,} of {n:,} by response", _changed(held.counts, row, -1))
+        for row in present.tolist()
+        if n > 2
+    ]
+    top = int(np.argmax(np.where(held.counts > 0, response, -np.inf)))
+    beside = _same_beside(held, top)
+    for number, value in enumerate(canaries, start=1):
+        row = int(np.flatnonzero(beside & (response == value))[0])
+        found_rows.append(Neighbour(row, True, f"added: canary {number}", _changed(held.counts, row, 1)))
+    return found_rows
+
+
+def _changed(counts: np.ndarray, row: int, by: int) -> np.ndarray:
+    changed = counts.copy()
+    changed[row] += by
+    return changed
+
+
+def _extremes(present: np.ndarray, risk: np.ndarray, response: np.ndarray, most: int) -> np.ndarray:
+    by_risk, by_response = present[np.argsort(-risk[present])], present[np.argsort(response[present])]
+    part = max(most // 4, 1)
+    spread = present[np.linspace(0, len(present) - 1, part).astype(int)]
+    chosen = [*by_risk[:part], *by_risk[-part // 2 :], *by_response[: part // 2], *by_response[-part // 2 :], *spread]
+    return np.unique(np.asarray(chosen))
