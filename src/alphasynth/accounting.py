@@ -1,4 +1,4 @@
-"""Arithmetic of epsilon: shares, sums and conversions that are never below the exact number, and how they are written."""
+"""Arithmetic of epsilon: sums and conversions that are never below the exact number, and how they are written."""
 
 from __future__ import annotations
 

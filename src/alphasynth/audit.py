@@ -1,4 +1,4 @@
-"""Is the claim kept? Density, draw and black-box audits of a mechanism on a table; all that they find is confidential."""
+"""Is the claim kept? Density, draw and black-box audits of a mechanism on a table; what they find is confidential."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from alphasynth.black_box import audit_black_box
+from alphasynth.black_box import Tell, audit_black_box
 from alphasynth.contribution import Bounded
 from alphasynth.density_audit import loss_between, output
 from alphasynth.divergence import AUDIT_DELTA, pure_loss
 from alphasynth.draw_audit import Found, Replay, audit_draws
 from alphasynth.errors import InputError, found
 from alphasynth.fit import Problem, in_64_bit
-from alphasynth.guarantee import NONE
 from alphasynth.mechanism import Mechanism, Trail
 from alphasynth.neighbours import Neighbour, check_canaries, far_values, neighbours, with_canaries
 from alphasynth.public_grid import QUANTA, PublicGrid, cost_of_row, prepare, prior_weights, total_cost
@@ -81,8 +80,12 @@ def audit(
     canaries: Sequence[float] = (),
     most: int = MOST_ROWS,
     trials: int = 400,
+    tell: Tell = lambda doing, done, steps: None,
 ) -> list[Finding]:
-    """Audit a mechanism, by each of the audits named; canaries of the user's come beside 0 and far outliers."""
+    """Audit a mechanism, by each of the audits named; canaries of the user's come beside 0 and far outliers.
+
+    `tell` is told what is being done, how many of how many steps are.
+    """
     for name in audits:
         if name not in AUDITS:
             raise InputError(f"an audit must be one of {', '.join(AUDITS)}, found {found(name)}")
@@ -91,9 +94,9 @@ def audit(
     replay = Replay.of(subject.trail, held, subject.bind, subject.target)
     around = neighbours(held, values, replay.largest[0], most)
     chosen = {
-        "density": lambda: _density(subject, replay, around),
+        "density": lambda: _density(subject, replay, around, tell),
         "draw": lambda: _draw(subject, replay, around),
-        "black-box": lambda: _black_box(key, subject, replay, around, trials),
+        "black-box": lambda: _black_box(key, subject, replay, around, trials, tell),
     }
     return [chosen[name]() for name in audits]
 
@@ -112,13 +115,14 @@ def _draw(subject: Subject, replay: Replay, around: Sequence[Neighbour]) -> Find
     return _worst("draw", subject, audit_draws(replay, around), AUDIT_DELTA)
 
 
-def _density(subject: Subject, replay: Replay, around: Sequence[Neighbour]) -> Finding:
+def _density(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> Finding:
     problem = replay.problem
     if isinstance(problem.model, Bounded) and isinstance(problem.sampler, PublicGrid):
         return _worst("density", subject, exact_losses(problem, replay.held, around), 0.0)
     own = output(subject.bind(subject.records), subject.mechanism, subject.target)
     results = []
-    for neighbour in around:
+    for number, neighbour in enumerate(around):
+        tell(f"density audit: neighbour {number + 1:,} of {len(around):,}", number, len(around))
         other = output(subject.bind(neighbour.records(replay.held)), subject.mechanism, subject.target)
         claim = problem.model.epsilon if isinstance(problem.model, Bounded) else max(own.claim, other.claim)
         results.append(Found(neighbour.name, loss_between(own, other), claim))
@@ -148,23 +152,19 @@ def exact_losses(problem: Problem, held: Records, around: Sequence[Neighbour]) -
     return results
 
 
-def _black_box(key: Key, subject: Subject, replay: Replay, around: Sequence[Neighbour], trials: int) -> Finding:
+def _black_box(
+    key: Key, subject: Subject, replay: Replay, around: Sequence[Neighbour], trials: int, tell: Tell
+) -> Finding:
     """Towards the neighbour that the draw audit finds worst."""
     results = audit_draws(replay, around)
     place = int(np.argmax([one.loss for one in results]))
     other = subject.bind(around[place].records(replay.held))
     claim = other.model.epsilon if isinstance(other.model, Bounded) else results[place].claim
     delta = 0.0 if isinstance(other.model, Bounded) else AUDIT_DELTA
-    seen = audit_black_box(
-        key, other, subject.bind(subject.records), subject.mechanism, subject.target, trials, delta
-    )
-    return Finding(
-        "black-box", subject.scope, claim, seen.bound, delta, 1, around[place].name, ceiling=seen.ceiling
-    )
+    seen = audit_black_box(key, other, subject.bind(subject.records), subject.mechanism, subject.target, trials, delta)
+    return Finding("black-box", subject.scope, claim, seen.bound, delta, 1, around[place].name, ceiling=seen.ceiling)
 
 
-def audit_run(subject: Subject) -> Finding | None:
-    """The draw audit that a synthesis makes of itself; None where nothing is claimed or it cannot be made."""
-    if subject.scope == NONE:
-        return None
+def audit_run(subject: Subject) -> Finding:
+    """The draw audit that a synthesis makes of itself."""
     return audit(np.random.SeedSequence(0), subject, ["draw"], most=FEWER_ROWS)[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from alphasynth.sampler import Key, child
 
 QUANTILES = (0.0, 0.01, 0.05, 0.15, 0.5, 0.85, 0.95, 0.99, 1.0)
 FEWEST_TRIALS = 40
+Tell = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 RIDGE = 1e-3  # share of a feature's variance that keeps the pooled covariance invertible
 
 
@@ -34,15 +36,23 @@ class BlackBox:
 
 @in_64_bit
 def audit_black_box(
-    key: Key, one: Problem, other: Problem, mechanism: Mechanism, target: float | None, trials: int, delta: float
+    key: Key,
+    one: Problem,
+    other: Problem,
+    mechanism: Mechanism,
+    target: float | None,
+    trials: int,
+    delta: float,
+    tell: Tell = lambda doing, done, steps: None,
 ) -> BlackBox:
     """Run a mechanism `trials` times on each of two databases and tell the tables apart."""
     if trials < FEWEST_TRIALS:
         raise InputError(f"trials must be at least {FEWEST_TRIALS}, found {trials}")
-    with_, without = (
-        np.stack([_features(table) for table in _tables(child(key, i), problem, mechanism, target, trials)])
-        for i, problem in enumerate((one, other))
-    )
+    sides = []
+    for i, problem in enumerate((one, other)):
+        tables = _tables(child(key, i), problem, mechanism, target, trials, partial(_tell, tell, i))
+        sides.append(np.stack([_features(table) for table in tables]))
+    with_, without = sides
     half = trials // 2
     score = _learn(with_[:half], without[:half])
     threshold, sign = _choose(score(with_[:half]), score(without[:half]), delta)
@@ -53,8 +63,17 @@ def audit_black_box(
     return BlackBox(black_box_bound(judged, delta), ceiling(judged.number, delta), trials)
 
 
+def _tell(tell: Tell, side: int, done: int, trials: int) -> None:
+    tell(f"black-box audit: run {side * trials + done + 1:,} of {2 * trials:,}", side * trials + done, 2 * trials)
+
+
 def _tables(
-    key: Key, problem: Problem, mechanism: Mechanism, target: float | None, trials: int
+    key: Key,
+    problem: Problem,
+    mechanism: Mechanism,
+    target: float | None,
+    trials: int,
+    tell: Callable[[int, int], None],
 ) -> list[np.ndarray]:
     """One synthetic table per run; where draws are independent and the weights fixed, one fit makes all of them."""
     rng = np.random.default_rng(child(key, 1))
@@ -64,6 +83,7 @@ def _tables(
     else:
         picked = []
         for number in range(trials):
+            tell(number, trials)
             last = run(child(key, 0, number), problem, mechanism, target).fits[-1].draws
             picked.append(last.take(rng.integers(last.num_draws, size=1)))
     columns = {}

@@ -9,6 +9,9 @@ MECHANISMS = {
     "SW": "one weight for all records; without --epsilon or --alpha, the one that matches LW's bound",
     "LW_final": "LW, then re-weighting: each weight set to what one common bound allows",
     "CW_final": "CW, then re-weighting: each weight set to what one common bound allows",
+    "BW": "budget weights: each weight set to what --epsilon allows its own record; takes --cap",
+    "Censored": "strict: what a record adds is centred and cut to a range of epsilon; takes --cut, --limits, --step",
+    "BetaDivergence": "strict, for counts: robust to outliers; takes --beta, --bound, --limits, --step",
 }
 FAMILIES = {
     "poisson": "counts with variance equal to their mean",

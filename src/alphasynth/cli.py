@@ -20,6 +20,7 @@ from alphasynth.interruption import SIGNALS
 from alphasynth.ledger_cli import Json, LedgerOption, ledger_app, print_table
 from alphasynth.report_cli import evaluate, report, split
 from alphasynth.study_cli import study
+from alphasynth.trust_cli import OPTIONS, audit, number_or_word, with_options
 
 if TYPE_CHECKING:
     from alphasynth.job import Report
@@ -105,6 +106,26 @@ def synthesize(
         str | None, typer.Option("--k", help="Re-weighting factor, or auto: the largest that keeps the bound.")
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="SW: the weight.")] = None,
+    cap: Annotated[
+        str | None, typer.Option(help="BW: the largest weight, up to 1 (1), or auto: what suits epsilon and the rows.")
+    ] = None,
+    cut: Annotated[
+        float | None, typer.Option(help="Censored: how far below its largest log-likelihood a record is cut (8).")
+    ] = None,
+    beta: Annotated[float | None, typer.Option(help="BetaDivergence: larger is more robust (0.5).")] = None,
+    bound: Annotated[
+        float | None, typer.Option(help="BetaDivergence: largest probability of one value; from the grid unless told.")
+    ] = None,
+    limits: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Strict: public limits of parameters, mean=1:1000,phi=1:100 (mean 0.1:10000, phi 0.1:1000, beta[k] "
+            "-10:10). Never read them off the table."
+        ),
+    ] = None,
+    step: Annotated[
+        list[str] | None, typer.Option(help="Strict: public step of the grid, 0.01 or mean=0.005,phi=0.02.")
+    ] = None,
     prior: Annotated[str | None, typer.Option(help=listing(PRIORS))] = None,
     sampler: Annotated[str | None, typer.Option(autocompletion=lambda: list(SAMPLERS), help=listing(SAMPLERS))] = None,
     draws: Annotated[int | None, typer.Option(help="Posterior draws that decide the bound (1000).")] = None,
@@ -153,11 +174,12 @@ def synthesize(
         given.pop(name, None)
     for name in ("out", "ledger"):
         given |= {name: str(given[name])} if name in given else {}
-    for name in ("public", "within"):
+    for name in ("public", "within", "limits", "step"):
         if name in given:
             given[name] = split(given[name]) or []
-    if k is not None:
-        given["k"] = _number_or_word(k)
+    for name in ("k", "cap"):
+        if name in given:
+            given[name] = number_or_word(given[name])
     from alphasynth.settings import Settings, check_types, read_config
 
     kept = read_config(config) if config is not None else {}
@@ -182,11 +204,10 @@ def synthesize(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _number_or_word(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+app.command(
+    epilog="Example: alphasynth audit salaries.csv --formula 'salary ~ 1' --family negative_binomial --mechanism LW "
+    "--m 1 --canary 100000"
+)(with_options(audit, synthesize, OPTIONS))
 
 
 def _free(path: Path) -> Path:

@@ -88,6 +88,7 @@ class CensoredAt:
     """`Censored` at an epsilon per draw: g = a (f - f*), clipped to [-epsilon, 0]; a is public."""
 
     a: float
+    cut: float
 
     @property
     def scalar(self) -> float:
@@ -103,8 +104,8 @@ class CensoredAt:
 class Censored:
     """Centre, then censor: a record is cut where its log-likelihood lies `cut` below the largest it can have, f*.
 
-    g(x, theta) = clip(a (f_theta(x) - f*(x)), -epsilon, 0) with a = min(1, epsilon / cut). Larger cuts spare more of the
-    tails and temper more; 8 suits n up to some thousands, 12 more.
+    g(x, theta) = clip(a (f_theta(x) - f*(x)), -epsilon, 0) with a = min(1, epsilon / cut). Larger cuts spare more of
+    the tails and temper more; 8 suits n up to some thousands, 12 more.
     """
 
     cut: float = 8.0
@@ -115,12 +116,12 @@ class Censored:
 
     def bounded(self, model: Model, epsilon: float) -> Bounded:
         """The model with its records' contributions bounded by epsilon, which one draw costs."""
-        return Bounded(model, CensoredAt(min(1.0, epsilon / self.cut)), epsilon)
+        return Bounded(model, CensoredAt(min(1.0, epsilon / self.cut), float(self.cut)), epsilon)
 
 
 @dataclass(frozen=True)
 class BetaDivergenceAt:
-    """`BetaDivergence` at an epsilon per draw: w (p^beta / beta - sum of p^(1 + beta) / (1 + beta)) less its largest value."""
+    """`BetaDivergence` at an epsilon per draw, which decides w; less its largest value, so that it is at most 0."""
 
     w: float
     beta: float

@@ -6,7 +6,6 @@ maximum over the set of highest density that holds 99.9 %, which agrees with 1,0
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +17,6 @@ from alphasynth.errors import InputError
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.grid import Grid, Weighed, scores
 from alphasynth.mechanism import Mechanism, run
-from alphasynth.records import Records
 from alphasynth.sampler import Draws, Key
 
 HIGHEST_DENSITY = 0.999
@@ -80,5 +78,3 @@ def _one_way(one: Output, other: Output, delta: float) -> float:
         for each in (one, other)
     )
     return epsilon_between(mine - np.where(np.isnan(theirs), -np.inf, theirs), log_p, delta)
-
-

@@ -12,7 +12,16 @@ from typing import Any
 import typer
 
 from alphasynth.cli import app
-from alphasynth.errors import CalibrationError, DiagnosticsError, InputError, ReportWarning, SamplerWarning, place
+from alphasynth.errors import (
+    AuditWarning,
+    CalibrationError,
+    DiagnosticsError,
+    GridWarning,
+    InputError,
+    ReportWarning,
+    SamplerWarning,
+    place,
+)
 from alphasynth.interruption import SIGNALS
 
 BAD_INPUT, FAILED = 2, 1
@@ -32,7 +41,7 @@ def run_command(arguments: list[str]) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         warnings.simplefilter("ignore")  # what libraries say of their own future
-        for kind in (SamplerWarning, ReportWarning):
+        for kind in (SamplerWarning, ReportWarning, GridWarning, AuditWarning):
             warnings.simplefilter("default", kind)
         return _run(arguments)
 

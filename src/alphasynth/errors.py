@@ -72,6 +72,10 @@ class GridWarning(UserWarning):
     """A public grid is coarse beside what the records tell; the guarantee does not suffer."""
 
 
+class AuditWarning(UserWarning):
+    """An audit found that a claim is broken; the numbers are confidential and not in the message."""
+
+
 class ReportWarning(UserWarning):
     """A run stands, but its pages could not be rendered."""
 

@@ -140,8 +140,8 @@ FARTHEST, LONGEST = 12.0, 45.0
 def count_power_sum(log_pmf: Callable[[Array], Array], mean: Array, sd: Array, power: float) -> Array:
     """Sum over counts y of p(y)^power, to about six digits, in as many evaluations for any mean.
 
-    The sum over y >= ONE_BY_ONE is an integral by Gauss and Legendre in log y over the stretch that holds the mass, with
-    Euler and Maclaurin's first correction at its lower end.
+    The sum over y >= ONE_BY_ONE is an integral by Gauss and Legendre in log y over the stretch that holds the mass,
+    with Euler and Maclaurin's first correction at its lower end.
     """
     start = ONE_BY_ONE - 0.5
     low = jnp.maximum(start, mean - FARTHEST * sd)

@@ -232,7 +232,9 @@ def _is_declared_call(node: ast.Call, columns: Mapping[str, Any]) -> bool:
         return not constants
     if name == "scale":
         given = [options.get("center"), options.get("scale")]
-        return all(isinstance(part, ast.Constant) and (part.value is False or type(part.value) is float) for part in given)
+        return all(
+            isinstance(part, ast.Constant) and (part.value is False or type(part.value) is float) for part in given
+        )
     if name == "poly":
         raw = options.get("raw")
         return isinstance(raw, ast.Constant) and raw.value is True

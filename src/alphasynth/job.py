@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from alphasynth.accounting import of_unit
+from alphasynth.audit import Finding, audit_run
 from alphasynth.automatic import Automatic
 from alphasynth.budget import Request
 from alphasynth.catalogue import FORMATS
 from alphasynth.csv_files import Csv
 from alphasynth.databases import DatabaseTable, canonical
 from alphasynth.engine import FileTable
-from alphasynth.errors import InputError, ReportWarning, place
+from alphasynth.errors import AuditWarning, InputError, ReportWarning, place
 from alphasynth.files import Statistical
 from alphasynth.formula import Formula
 from alphasynth.grid import Grid
@@ -37,6 +38,7 @@ from alphasynth.settings import Settings
 from alphasynth.statistical_files import check_names
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables import is_database, open_table, split_address
+from alphasynth.weights import Given
 from alphasynth.writing import OF_SUFFIX, write_table
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {"automatic": Automatic, "laplace": Laplace, "nuts": Nuts, "grid": Grid}
@@ -64,8 +66,8 @@ class Report:
 
 def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interruption) -> Report:
     """Make a run folder; raise `InputError` and its kin, with nothing left behind, where that cannot be done."""
-    synthesizer = _synthesizer(settings)
-    table = _open(settings)
+    synthesizer = synthesizer_of(settings)
+    table = open_settings(settings)
     synthesizer.check_columns(table.column_names, table.names_are_public)
     suffix, delimiter = _format(settings, table)
     labels = table.source.labels if isinstance(table, FileTable) and isinstance(table.source, Statistical) else None
@@ -73,7 +75,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
     out = Path(settings.out).absolute()
     ledger = Ledger.open(find_ledger(settings.ledger, out).absolute())
     staging = plan(ledger, out)
-    with staged(ledger, staging, _request(settings, ledger, staging), interruption):
+    with staged(ledger, staging, _request(settings, synthesizer.scope, ledger, staging), interruption):
         if isinstance(table, FileTable):
             table.spill_to(staging.spill)
         clock = _Clock(settings, synthesizer, tell)
@@ -91,11 +93,27 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         statement = state(public, files)
         write_json(staging.release / "guarantee.json", statement)
         clock.last()
+        audited = _audited(synthesizer)
         used = replace(settings, ledger=str(ledger.path), out=str(out))
-        write_confidential(staging, used, synthesizer, clock.seconds)
+        write_confidential(staging, used, synthesizer, clock.seconds, audited)
         clock.rendering()
         pages = (NAME,) if settings.report and _rendered(staging.path) else ()
     return Report(out, (*files, "guarantee.json", *pages), public, statement, ledger.path)
+
+
+def _audited(synthesizer: Synthesizer) -> Finding | None:
+    """The draw audit of an estimated claim, with a warning where it is broken; None of other kinds of promise."""
+    if synthesizer.scope != INSTANCE or any(isinstance(rule, Given) for rule in synthesizer.mechanism.rules):
+        return None
+    finding = audit_run(synthesizer.subject_)
+    if not finding.kept:
+        warnings.warn(
+            f"the draw audit finds the claim of {synthesizer.mechanism.label} broken for a neighbouring database; the "
+            "numbers are in confidential/summary.json; a strict mechanism (Censored) keeps its claim for all of them",
+            AuditWarning,
+            stacklevel=2,
+        )
+    return finding
 
 
 def _rendered(run: Path) -> bool:
@@ -119,7 +137,7 @@ def find_ledger(given: str | None, out: Path) -> Path:
     return here if here.exists() else beside
 
 
-def _synthesizer(settings: Settings) -> Synthesizer:
+def synthesizer_of(settings: Settings) -> Synthesizer:
     """The friendly front with these settings; it refuses what cannot go together."""
     return Synthesizer(
         settings.formula,
@@ -135,14 +153,43 @@ def _synthesizer(settings: Settings) -> Synthesizer:
         shift=settings.shift,
         k=settings.k,  # type: ignore[arg-type]
         alpha=settings.alpha,
+        cap=settings.cap,  # type: ignore[arg-type]
+        cut=settings.cut,
+        beta=settings.beta,
+        bound=settings.bound,
+        limits=_limits(settings.limits),
+        step=_step(settings.step),
         prior=_prior(settings.prior),
-        sampler=SAMPLERS[settings.sampler](),
+        sampler=None if settings.sampler == "automatic" else SAMPLERS[settings.sampler](),
         num_draws=settings.draws,
         thresh=settings.thresh,
         rows=settings.rows,
         tables_per_draw=settings.tables_per_draw,
         seed=settings.seed,
     )
+
+
+def _limits(given: Sequence[str]) -> dict[str, tuple[float, float]] | None:
+    """Limits by parameter from words such as mean=1:1000."""
+    limits = {}
+    for word in given:
+        name, _, pair = word.partition("=")
+        low, _, high = pair.partition(":")
+        try:
+            limits[name.strip()] = (float(low), float(high))
+        except ValueError:
+            raise InputError(f"--limits must be NAME=LOW:HIGH, such as mean=1:1000, found {word!r}") from None
+    return limits or None
+
+
+def _step(given: Sequence[str]) -> float | dict[str, float] | None:
+    """One step for all parameters, 0.01, or steps by parameter from words such as mean=0.005."""
+    try:
+        if len(given) == 1 and "=" not in given[0]:
+            return float(given[0])
+        return {name.strip(): float(step) for name, _, step in (word.partition("=") for word in given)} or None
+    except ValueError:
+        raise InputError("--step must be a number or NAME=STEP, such as mean=0.005, found something else") from None
 
 
 def _prior(text: str | None) -> CoefficientPrior | None:
@@ -155,7 +202,8 @@ def _prior(text: str | None) -> CoefficientPrior | None:
     return {"": None, "lkj": LkjPrior(), "scale_mixture": ScaleMixturePrior()}[name]
 
 
-def _open(settings: Settings) -> FileTable | DatabaseTable:
+def open_settings(settings: Settings) -> FileTable | DatabaseTable:
+    """The table that settings name, opened as they say."""
     if settings.unit is not None and settings.unit == Formula.parse(settings.formula).response:
         raise InputError("--unit must be another column than the synthesized one, found the same")
     if settings.by_row and is_database(settings.table):
@@ -183,14 +231,14 @@ def _format(settings: Settings, table: FileTable | DatabaseTable) -> tuple[str, 
     return FORMATS[name], "\t" if name == "tsv" else ","
 
 
-def _request(settings: Settings, ledger: Ledger, staging: Staging) -> Request:
+def _request(settings: Settings, scope: str, ledger: Ledger, staging: Staging) -> Request:
     """What the run asks of the ledger: the policy's epsilon for a unit of privacy, before anything is computed."""
     epsilon = None if settings.epsilon is None else of_unit(settings.epsilon, settings.max_rows or 1)
     if epsilon is not None and not math.isfinite(epsilon):
         raise InputError("--epsilon times --max-rows must be finite, found more than a number can hold")
     detail = {"mechanism": settings.mechanism, "m": settings.m, "releasable": settings.seed is None}
     fingerprint = ledger.fingerprint(_contents(settings.table))
-    return Request(staging.run, settings.dataset, fingerprint, INSTANCE, epsilon, detail)
+    return Request(staging.run, settings.dataset, fingerprint, scope, epsilon, detail)
 
 
 def _contents(address: str) -> Iterator[bytes]:

@@ -51,7 +51,7 @@ DEFAULTS = {
 
 @dataclass(frozen=True)
 class Axis:
-    """One parameter's values on the grid: from low to high by equal steps, of its logarithm where it has to be positive."""
+    """One parameter's values on the grid: from low to high by equal steps, or equal ratios where it is positive."""
 
     name: str
     low: float
@@ -102,14 +102,16 @@ class PublicGrid:
             require_positive("step", step)
 
     def axes(self, model: Model, columns: Columns) -> tuple[Axis, ...]:
-        """The grid of a model's parameters; raise `InputError` for more than two, or limits of what it does not have."""
+        """The grid of a model's parameters; raise `InputError` for more than two, or limits of unknown ones."""
         names = coordinate_names(model, columns)
         if len(names) > 2:
             raise InputError(f"a public grid takes models of one or two parameters, found {len(names)}")
         given = {*self.limits, *(self.step if isinstance(self.step, Mapping) else ())}
         strange = sorted(given - set(names))
         if strange:
-            raise InputError(f"limits and step must be of the parameters {', '.join(names)}, found {', '.join(strange)}")
+            raise InputError(
+                f"limits and step must be of the parameters {', '.join(names)}, found {', '.join(strange)}"
+            )
         axes = tuple(self._axis(name) for name in names)
         if math.prod(axis.points for axis in axes) > exponential.MOST_POINTS:
             raise InputError(
@@ -177,7 +179,9 @@ def total_cost(model: Bounded, axes: tuple[Axis, ...], columns: Columns, counts:
     prepared = prepare(model, axes, columns)
     for i in np.flatnonzero(counts):
         assert counts[i] == int(counts[i]), "a strict contribution takes no weights"
-        total += int(counts[i]) * cost_of_row(model, axes, prepared, {name: c[i : i + 1] for name, c in columns.items()})
+        total += int(counts[i]) * cost_of_row(
+            model, axes, prepared, {name: c[i : i + 1] for name, c in columns.items()}
+        )
     return total
 
 

@@ -27,7 +27,8 @@ def split(values: Names) -> list[str] | None:
     return [name.strip() for line in csv.reader(values or []) for name in line] or None
 
 
-def _numbers(name: str, values: Names) -> list[float] | None:
+def numbers(name: str, values: Names) -> list[float] | None:
+    """Numbers in an option that may be repeated, each a list with commas."""
     try:
         return None if values is None else [float(value) for value in split(values) or []]
     except ValueError:
@@ -74,10 +75,10 @@ def evaluate(
         synthetic=tuple(synthetic),
         columns=split(columns),
         target=target,
-        quantiles=_numbers("--quantiles", quantiles),
+        quantiles=numbers("--quantiles", quantiles),
         regressions=regression or None,
-        draws=_numbers("--draws", draws),
-        radii=_numbers("--radius", radius),
+        draws=numbers("--draws", draws),
+        radii=numbers("--radius", radius),
         relative=not absolute,
         known=tuple(split(known) or ()),
         aligned=aligned,

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from alphasynth import __version__
+from alphasynth.audit import Finding
 from alphasynth.databases import without_password
 from alphasynth.fit import Fit
-from alphasynth.guarantee import PublicGuarantee
+from alphasynth.guarantee import Guarantee, PublicGuarantee
 from alphasynth.rounds import round_labels
 from alphasynth.run_folder import SUMMARY, Staging
 from alphasynth.settings import Settings
@@ -25,7 +26,7 @@ from alphasynth.weighting import Weighting
 
 ROWS_AT_A_TIME = 1_000_000
 # What a guarantee says, beside what it was made from.
-STATEMENTS = ("epsilon", "scope", "promise", "neighbours", "releasable")
+STATEMENTS = ("epsilon", "scope", "promise", "neighbours", "releasable", "epsilon_replace", "rho", "epsilon_at_delta")
 
 
 def state(public: PublicGuarantee, files: Sequence[str]) -> dict[str, Any]:
@@ -43,7 +44,11 @@ def state(public: PublicGuarantee, files: Sequence[str]) -> dict[str, Any]:
 
 
 def write_confidential(
-    staging: Staging, settings: Settings, synthesizer: Synthesizer, seconds: dict[str, float]
+    staging: Staging,
+    settings: Settings,
+    synthesizer: Synthesizer,
+    seconds: dict[str, float],
+    audited: Finding | None = None,
 ) -> None:
     """Records, draws, summary and settings; all that was computed from single records stays here."""
     folder, trail, guarantee = staging.confidential, synthesizer.trail_, synthesizer.guarantee_
@@ -61,6 +66,7 @@ def write_confidential(
         "version": __version__,
         "releasable": guarantee.releasable,
         "guarantee": str(guarantee),
+        "scope": guarantee.scope,
         "n": guarantee.n,
         "distinct_rows": last.records.size,
         "delta": guarantee.delta,
@@ -69,9 +75,10 @@ def write_confidential(
         "epsilon_unit": guarantee.epsilon_unit,
         "policy_epsilon": guarantee.policy_epsilon,
         "rounds": [
-            {"label": label, **_round(fit, trail.rules[i - 1] if i else None, trail.seconds[i])}
+            {"label": label, **_round(fit, trail.rules[i - 1] if i else None, trail.seconds[i], guarantee)}
             for i, (label, fit) in enumerate(zip(round_labels(trail), trail.fits, strict=True))
         ],
+        "audit": None if audited is None else {**asdict(audited), "margin": audited.margin, "kept": audited.kept},
         "searches": [asdict(search) for search in trail.searches],
         "seconds": seconds,
     }
@@ -88,13 +95,14 @@ def _repeatable(address: str) -> str:
     return f"{without_password(url)}::{table}"
 
 
-def _round(fit: Fit, rule: Any, seconds: float) -> dict[str, Any]:
+def _round(fit: Fit, rule: Any, seconds: float, guarantee: Guarantee) -> dict[str, Any]:
     delta = fit.lipschitz.overall
+    first = "Unweighted" if guarantee.strict is None else guarantee.mechanism
     return {
-        "rule": "Unweighted" if rule is None else type(rule).__name__,
+        "rule": first if rule is None else type(rule).__name__,
         "settled": {} if rule is None else asdict(rule),
         "delta": delta,
-        "epsilon": 2 * delta,
+        "epsilon": 2 * delta if guarantee.strict is None else guarantee.epsilon_per_draw,
         "mean_alpha": fit.mean_alpha,
         "diagnostics": asdict(fit.draws.diagnostics),
         "seconds": round(seconds, 3),

@@ -34,6 +34,12 @@ class Settings:
     shift: float | None = None
     k: float | str | None = None
     alpha: float | None = None
+    cap: float | str | None = None
+    cut: float | None = None
+    beta: float | None = None
+    bound: float | None = None
+    limits: tuple[str, ...] = ()
+    step: tuple[str, ...] = ()
     prior: str | None = None
     sampler: str = "automatic"
     draws: int = 1_000
@@ -141,7 +147,9 @@ def _check_choices(settings: Settings) -> None:
             raise InputError(f"{option(name)} must be one of {', '.join(names)}, found {found(value)}{hint}")
     if settings.dataset is not None and not settings.dataset.strip():
         raise InputError("--dataset must be a name, found nothing but spaces")
-    if isinstance(settings.k, str) and settings.k != "auto":
-        raise InputError(f"--k must be auto or a number, found {found(settings.k)}")
+    for name in ("k", "cap"):
+        value = getattr(settings, name)
+        if isinstance(value, str) and value != "auto":
+            raise InputError(f"{option(name)} must be auto or a number, found {found(value)}")
     if settings.prior is not None and settings.prior.split(":")[0] not in {name.split(":")[0] for name in PRIORS}:
         raise InputError(f"--prior must be one of {', '.join(PRIORS)}, found {found(settings.prior)}")

@@ -18,12 +18,14 @@ from alphasynth.families import NegativeBinomial, Poisson, count_columns
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.guarantee import StrictTerms
 from alphasynth.model import PEAK, Array, Columns, Model, Rows
+from alphasynth.priors import CountPrior
 from alphasynth.public_grid import DEFAULTS, QUANTA, PublicGrid, coordinate_names, points
 from alphasynth.sampler import Draws, Sampler
 
 # Records simulated to see how sharply a released draw's posterior is curved, and the points wanted per standard
 # deviation: one widens it by 4 %.
 SIMULATED, WIDEST_STEP = 4_096, 1.0
+OWN_PRIOR = "prior of the user's own model"
 
 
 def bind(
@@ -55,16 +57,22 @@ def terms(problem: Problem) -> StrictTerms | None:
     model = problem.model
     if not isinstance(model, Bounded):
         return None
-    at, words = model.contribution, ()
+    at, words = model.contribution, tuple[str, ...]()
     if isinstance(at, CensoredAt):
-        words = ("Censored", f"a {at.a!r}", "centre f*, the largest log-likelihood of the own record")
+        words = (
+            "Censored",
+            f"cut {at.cut!r}",
+            f"a {at.a!r}",
+            "centre f*, the largest log-likelihood of the own record",
+        )
     elif isinstance(at, BetaDivergenceAt):
         words = ("BetaDivergence", f"beta {at.beta!r}", f"bound {at.bound!r}", f"w {at.w!r}")
-    grid = ()
+    grid: tuple[str, ...] = ()
     if isinstance(problem.sampler, PublicGrid):
         axes = problem.sampler.axes(model, problem.rows.columns)
         grid = (*(str(axis) for axis in axes), f"quantum: epsilon per draw / {QUANTA}")
-    return StrictTerms(model.epsilon, (*words, f"clipped to [-{model.epsilon!r}, 0]"), grid)
+    clip, prior = f"clipped to [-{model.epsilon!r}, 0]", f"prior {model.prior!r}"
+    return StrictTerms(model.epsilon, (*words, clip, prior if isinstance(model.prior, CountPrior) else OWN_PRIOR), grid)
 
 
 @in_64_bit
@@ -103,15 +111,15 @@ def warn_of_coarse_grid(problem: Problem, released: Draws) -> None:
     if coarse:
         named = ", ".join(f"{axis.name} (steps of {axis.step:.2g})" for axis in coarse)
         warnings.warn(
-            f"the public grid is coarse beside the {problem.records.n:,} records' information on {named}: the draws stay "
-            "private but are wider than need be; narrow --limits or --step, by what is publicly known",
+            f"the public grid is coarse beside what {problem.records.n:,} records tell of {named}: the draws stay "
+            "private but are rounded to it; narrow --limits or --step, by what is publicly known",
             GridWarning,
             stacklevel=3,
         )
 
 
 def _drop(model: Bounded, rows: Columns, released: Draws, steps: Sequence[float]) -> np.ndarray:
-    """How much a record's expected contribution falls one step away from the first released draw, by coordinate (D,)."""
+    """How much a record's expected contribution falls one step from the first released draw, by coordinate (D,)."""
     theta = {name: value[0] for name, value in released.theta.items()}
     rng = np.random.default_rng(0)
     columns = {}

@@ -19,7 +19,7 @@ from alphasynth.fit import NUM_DRAWS, Problem, check_settings, in_64_bit
 from alphasynth.formula import Formula
 from alphasynth.frames import Frame, column_names, require
 from alphasynth.grouping import Grouped, Stored
-from alphasynth.guarantee import Guarantee
+from alphasynth.guarantee import Guarantee, scope_of
 from alphasynth.lipschitz import Lipschitz
 from alphasynth.mechanism import Mechanism, Trail, Watch, ignore, named_mechanism, run
 from alphasynth.model import Model
@@ -127,6 +127,11 @@ class Synthesizer:
     def strict(self) -> bool:
         """Whether the mechanism is a strict one."""
         return self.mechanism.contribution is not None
+
+    @property
+    def scope(self) -> str:
+        """Which kind of promise the mechanism makes: strict, instance or none."""
+        return scope_of([type(rule).__name__ for rule in self.mechanism.rules], self.strict)
 
     @property
     def target(self) -> float | None:
@@ -324,7 +329,9 @@ def _check_aim(mechanism: Mechanism, epsilon: float | None, given: dict[str, Any
     """Refuse a target for weights that have no dial, and a dial set by hand beside a target."""
     if epsilon is None:
         if mechanism.contribution is not None or any(isinstance(rule, BW) for rule in mechanism.rules):
-            raise InputError(f"mechanism {mechanism.label!r} needs an epsilon, which decides what a record may do, found none")
+            raise InputError(
+                f"mechanism {mechanism.label!r} needs an epsilon, which decides what a record may do, found none"
+            )
         return
     if mechanism.contribution is not None:
         return

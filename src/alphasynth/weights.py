@@ -1,4 +1,4 @@
-"""The rules, from the records and the last fit to the next alpha: LW, CW, SW, re-weighting, BW, weights of one's own."""
+"""The rules, from the records and the last fit to the next alpha: LW, CW, SW, re-weighting, BW, one's own weights."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def level(largest: Array, bound: Array, xp: Any = np) -> Array:
 
 @dataclass(frozen=True)
 class BW:
-    """Budget weights (ours): alpha_i = factor * min(cap, bound / F_i), where `bound` is the policy's epsilon per draw / 2.
+    """Budget weights (ours): alpha_i = factor * min(cap, bound / F_i); `bound` is half the policy's epsilon per draw.
 
     No other record's F enters, only the draws that F_i is taken over; so the rule is iterated to a fixed point, and the
     factor then shrinks until the realised bound is met. `cap` spans the range from one weight for all (small) to the

@@ -1,0 +1,174 @@
+"""Trust on the command line: `alphasynth audit`."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from alphasynth.accounting import counted, round_up
+from alphasynth.errors import InputError
+from alphasynth.interruption import SIGNALS
+from alphasynth.ledger_cli import Json, print_table
+from alphasynth.report_cli import numbers, split
+
+if TYPE_CHECKING:
+    from alphasynth.audit import Finding
+    from alphasynth.settings import Settings
+
+BROKEN = 3  # exit code
+# Options of `synthesize` that say what is audited; the rest say where a run goes.
+OPTIONS = (
+    *("table", "config", "formula", "family", "mechanism", "m", "epsilon", "public"),
+    *("scale", "shift", "radius", "relative", "within", "k", "alpha", "cap", "cut", "beta", "bound", "limits", "step"),
+    *("prior", "sampler", "draws", "thresh", "seed", "delimiter", "encoding"),
+)
+
+
+def with_options(function: Callable[..., Any], source: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    """A command that takes these options of another command beside its own; they arrive as `options`."""
+
+    def command(**given: Any) -> Any:
+        return function(options={name: given.pop(name) for name in names}, **given)
+
+    taken = [inspect.signature(source, eval_str=True).parameters[name] for name in names]
+    own = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.name != "options"]
+    command.__signature__ = inspect.Signature([*taken, *own])  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in (*taken, *own)}
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    return command
+
+
+def audit(
+    options: dict[str, Any],
+    audits: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="density (one or two parameters: exact), draw (any: an estimate), black-box (any: a lower bound); "
+            "density where it can be, and draw, unless told."
+        ),
+    ] = None,
+    canary: Annotated[
+        list[str] | None,
+        typer.Option(help="Responses to add, beside 0 and twice and ten times the largest; comma-separated."),
+    ] = None,
+    neighbours: Annotated[
+        int | None, typer.Option(help="Distinct rows to remove, one record of each at a time (400; extremes first).")
+    ] = None,
+    trials: Annotated[int, typer.Option(help="black-box: runs on each of two databases.")] = 400,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Put a mechanism's claim to the test on a table and its neighbours: exit code 3 when it is broken, 0 when kept.
+
+    What is printed is confidential: it was computed from single records.
+    """
+    settings = settings_of(options)
+    wanted, extra = split(audits), numbers("--canary", canary) or []
+    from alphasynth.progress import shown_on
+
+    with shown_on(sys.stderr, quiet or as_json, SIGNALS) as tell:
+        import numpy as np
+
+        from alphasynth.audit import AUDITS, MOST_ROWS
+        from alphasynth.audit import audit as run_audits
+        from alphasynth.job import Stage, open_settings, synthesizer_of
+
+        unknown = [name for name in wanted or () if name not in AUDITS]
+        if unknown:
+            raise InputError(f"--audits must be among {', '.join(AUDITS)}, found {', '.join(unknown)}")
+        synthesizer = synthesizer_of(settings)
+        tell(Stage("fitting the mechanism", 0, 1))
+        synthesizer.fit(open_settings(settings))
+        subject = synthesizer.subject_
+        small = subject.bind(subject.records).model.prior.size <= 2
+        findings = run_audits(
+            np.random.SeedSequence(settings.seed),
+            subject,
+            wanted or (["density", "draw"] if small else ["draw"]),
+            extra,
+            MOST_ROWS if neighbours is None else neighbours,
+            trials,
+            lambda *stage: tell(Stage(*stage)),
+        )
+    broken = any(not finding.kept for finding in findings)
+    if as_json:
+        lines = [{**asdict(one), "margin": one.margin, "kept": one.kept} for one in findings]
+        typer.echo(json.dumps({"confidential": True, "broken": broken, "audits": lines}, indent=2))
+    elif not quiet:
+        _print(findings, settings)
+    return BROKEN if broken else 0
+
+
+def settings_of(options: dict[str, Any]) -> Settings:
+    """The settings of a run that is not written anywhere."""
+    from alphasynth.settings import Settings, check_types, read_config
+
+    config = options.pop("config")
+    kept = read_config(config) if config is not None else {}
+    check_types(kept)
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in ("public", "within", "limits", "step"):
+        if name in given:
+            given[name] = split(given[name]) or []
+    for name in ("k", "cap"):
+        if name in given:
+            given[name] = number_or_word(given[name])
+    return Settings.of({"out": str(Path.cwd()), **kept, **given})
+
+
+def number_or_word(text: str) -> float | str:
+    """A number if the text is one, else the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _print(findings: Sequence[Finding], settings: Settings) -> None:
+    typer.echo("Confidential: computed from single records. For one draw of parameters; losses are rounded up.\n")
+    heads = ("audit", "claim", "audited loss", "margin", "verdict", "worst neighbour")
+    lines = [
+        (
+            one.audit,
+            round_up(one.claim),
+            ("at least " if one.ceiling is not None else "") + round_up(one.loss),
+            _down(one.margin),
+            "kept" if one.kept else "BROKEN",
+            one.worst,
+        )
+        for one in findings
+    ]
+    print_table([heads, *lines], right=(1, 2, 3))
+    typer.echo("")
+    for one in findings:
+        typer.echo(textwrap.fill(_note(one), 110))
+    if settings.m > 1:
+        typer.echo(f"The run draws {settings.m:,} times: claims and losses add up over draws.")
+
+
+def _note(one: Finding) -> str:
+    number = counted(one.neighbours, "neighbour")
+    if one.audit == "density":
+        exact = "in whole numbers, as drawn" if one.delta == 0 else f"by quadrature, at delta {one.delta:g}"
+        return f"density: the exact loss towards {number}, {exact}."
+    if one.audit == "draw":
+        return f"draw: an estimate from the draws, towards {number}, at delta {one.delta:g}; no certificate."
+    ceiling = math.floor((one.ceiling or 0) * 100) / 100
+    return (
+        f"black-box: a lower bound, right with probability 0.95, at delta {one.delta:g}; so many trials cannot show "
+        f"more than {ceiling:.2f}, whatever the mechanism does."
+    )
+
+
+def _down(value: float) -> str:
+    """Four significant digits, never above the value."""
+    return f"-{round_up(-value)}" if value < 0 else f"{math.floor(value * 1e3) / 1e3:g}"
