@@ -18,6 +18,7 @@ from alphasynth.fit import Problem, in_64_bit
 from alphasynth.mechanism import Mechanism, run
 from alphasynth.public_grid import PublicGrid
 from alphasynth.sampler import Key, child
+from alphasynth.synthesize import new_values
 
 QUANTILES = (0.0, 0.01, 0.05, 0.15, 0.5, 0.85, 0.95, 0.99, 1.0)
 FEWEST_TRIALS = 40
@@ -78,25 +79,15 @@ def _tables(
     """One synthetic table per run; where draws are independent and the weights fixed, one fit makes all of them."""
     rng = np.random.default_rng(child(key, 1))
     if isinstance(problem.sampler, PublicGrid):
-        draws = run(child(key, 0), replace(problem, num_draws=max(trials, problem.num_draws)), mechanism).fits[-1].draws
-        picked = [draws.take(np.array([i])) for i in range(trials)]
-    else:
-        picked = []
-        for number in range(trials):
-            tell(number, trials)
-            last = run(child(key, 0, number), problem, mechanism, target).fits[-1].draws
-            picked.append(last.take(rng.integers(last.num_draws, size=1)))
-    columns = {}
-    if "X" in problem.rows.columns:
-        columns["X"] = np.repeat(
-            np.asarray(problem.rows.distinct["X"]),
-            problem.rows.total(problem.records.counts)[: problem.rows.size].astype(int),
-            axis=0,
-        )
-    n = problem.records.n
-    return [
-        problem.model.simulate(rng, {name: value[0] for name, value in one.theta.items()}, columns, n) for one in picked
-    ]
+        many = replace(problem, num_draws=max(trials, problem.num_draws))
+        draws = run(child(key, 0), many, mechanism).fits[-1].draws
+        return [new_values(rng, problem, draws, number) for number in range(trials)]
+    tables = []
+    for number in range(trials):
+        tell(number, trials)
+        last = run(child(key, 0, number), problem, mechanism, target).fits[-1].draws
+        tables.append(new_values(rng, problem, last, int(rng.integers(last.num_draws))))
+    return tables
 
 
 def _features(table: np.ndarray) -> np.ndarray:

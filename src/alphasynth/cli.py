@@ -20,7 +20,7 @@ from alphasynth.interruption import SIGNALS
 from alphasynth.ledger_cli import Json, LedgerOption, ledger_app, print_table
 from alphasynth.report_cli import evaluate, report, split
 from alphasynth.study_cli import study
-from alphasynth.trust_cli import OPTIONS, audit, number_or_word, with_options
+from alphasynth.trust_cli import COMPARED, OPTIONS, audit, compare, number_or_word, with_options
 
 if TYPE_CHECKING:
     from alphasynth.job import Report
@@ -208,6 +208,12 @@ app.command(
     epilog="Example: alphasynth audit salaries.csv --formula 'salary ~ 1' --family negative_binomial --mechanism LW "
     "--m 1 --canary 100000"
 )(with_options(audit, synthesize, OPTIONS))
+
+
+app.command(
+    epilog="Example: alphasynth compare --twin mean=100,phi=12,rows=1000 --formula 'y ~ 1' --family negative_binomial "
+    "--m 1 --epsilon 1,4 --out league"
+)(with_options(compare, synthesize, COMPARED))
 
 
 def _free(path: Path) -> Path:

@@ -71,8 +71,12 @@ class Replay:
         return spread
 
     def claim(self, counts: np.ndarray, alpha: np.ndarray) -> float:
-        """Twice the Lipschitz bound of the database with these counts and weights, on the last round's draws."""
-        return 2 * float(weighted(np.where(counts > 0, alpha, 0.0), self.largest[-1]).max())
+        """Twice the Lipschitz bound of the database with these counts and weights, on the last round's draws.
+
+        Where the bound is aimed at a target, a refit would not exceed it.
+        """
+        claim = 2 * float(weighted(np.where(counts > 0, alpha, 0.0), self.largest[-1]).max())
+        return claim if self.target is None else min(claim, 2 * self.target)
 
     def _fit(self, number: int, records: Records, keep: np.ndarray, alpha: np.ndarray) -> Fit:
         return Fit(records, self.trail.fits[number].draws, alpha.copy(), self.largest[number][keep].copy())

@@ -37,21 +37,21 @@ def draw(stream: Stream, prior: np.ndarray, cost: np.ndarray, quantum: Fraction,
     for i in range(number):
         while True:
             t = int(np.searchsorted(sums, stream.below(int(sums[-1])), side="right"))
-            if _accept(stream, int(prior[t]), -int(cost[t]) * quantum - Fraction(top), int(ceiling[t])):
+            exponent = -int(cost[t]) * quantum - Fraction(top)
+            if accept_exp(stream, exponent, Fraction(SCALE * int(prior[t]), int(ceiling[t]))):
                 break
         drawn[i] = t
     return drawn
 
 
-def _accept(stream: Stream, prior: int, exponent: Fraction, ceiling: int) -> bool:
-    """True with probability SCALE * prior * exp(exponent) / ceiling, exactly."""
+def accept_exp(stream: Stream, exponent: Fraction, factor: Fraction = Fraction(1)) -> bool:
+    """True with probability factor * exp(exponent), which must be at most 1, exactly."""
     number, bits, digits = 0, 0, 30
     while True:
         number, bits = (number << BITS) | stream.bits(BITS), bits + BITS
         digits += 20
         low, high = _enclose(exponent, digits)
-        factor = Fraction(SCALE * prior, ceiling)
-        assert factor * low <= 1, "W must be at or above c w"
+        assert factor * low <= 1, "a probability must be at most 1: W must be at or above c w"
         if number + 1 <= factor * low * (1 << bits):
             return True
         if number >= factor * high * (1 << bits):

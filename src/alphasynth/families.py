@@ -155,7 +155,7 @@ def count_power_sum(log_pmf: Callable[[Array], Array], mean: Array, sd: Array, p
     def one_more(total: Array, y: Array) -> tuple[Array, None]:
         return total + raised(jnp.broadcast_to(y, jnp.shape(mean))), None
 
-    def one_node(total: Array, node: tuple[Array, Array]) -> tuple[Array, None]:
+    def one_node(total: Array, node: tuple[Array, ...]) -> tuple[Array, None]:
         y = low * jnp.exp(reach * (node[0] + 1))
         return total + node[1] * reach * y * raised(y), None
 

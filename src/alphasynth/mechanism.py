@@ -230,7 +230,7 @@ def _attempt(rule: Rule, problem: Problem, before: Fit, refit: Refit, value: flo
     return refit(rule.turned(value)(problem.records, before))
 
 
-_OPTIONS = {
+OPTIONS = {
     "Unweighted": (),
     "LW": ("scale", "shift"),
     "CW": ("radius", "relative", "within", "scale", "shift"),
@@ -241,7 +241,7 @@ _OPTIONS = {
     "Censored": ("cut",),
     "BetaDivergence": ("beta", "bound"),
 }
-NAMES = tuple(_OPTIONS)
+NAMES = tuple(OPTIONS)
 
 
 def named_mechanism(name: str, **options: Any) -> Mechanism:
@@ -252,10 +252,10 @@ def named_mechanism(name: str, **options: Any) -> Mechanism:
     """
     if name not in NAMES:
         raise InputError(f"mechanism must be one of {', '.join(NAMES)}, found {found(name)}")
-    surplus = [option for option in options if option not in _OPTIONS[name]]
+    surplus = [option for option in options if option not in OPTIONS[name]]
     if surplus:
         raise InputError(
-            f"mechanism {name!r} takes {', '.join(_OPTIONS[name]) or 'no options'}, found {', '.join(surplus)}"
+            f"mechanism {name!r} takes {', '.join(OPTIONS[name]) or 'no options'}, found {', '.join(surplus)}"
         )
     if name.startswith("CW") and "radius" not in options:
         raise InputError(f"mechanism {name!r} needs a radius, found none")

@@ -124,7 +124,7 @@ class PublicGrid:
         default = DEFAULTS.get(name.partition("[")[0])
         if default is None and name not in self.limits:
             raise InputError(f"limits must be given for {name}, which has no public default, found none")
-        low, high = self.limits.get(name, default[:2] if default else ())
+        low, high = self.limits[name] if default is None or name in self.limits else default[:2]
         logarithmic = default.logarithmic if default else False
         points = default.points if default else DEFAULTS["beta"].points
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step

@@ -15,6 +15,7 @@ from alphasynth.catalogue import STUDIES, listing
 from alphasynth.errors import InputError, found
 from alphasynth.interruption import SIGNALS
 from alphasynth.ledger_cli import Json, print_table
+from alphasynth.new_folder import check_place
 
 SIZES = ("toy", "paper", "large")
 
@@ -50,7 +51,7 @@ def study(
     from alphasynth.job import Stage
     from alphasynth.progress import shown_on
     from alphasynth_studies import named_study
-    from alphasynth_studies.output import PAGE, RESULTS, TOY, carry_out, check_place, shown, verdicts
+    from alphasynth_studies.output import PAGE, RESULTS, TOY, carry_out, shown, verdicts
     from alphasynth_studies.study import Asked
 
     check_place(out)

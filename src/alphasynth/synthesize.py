@@ -61,6 +61,16 @@ class Layout:
         return build(self.kind, columns)
 
 
+def new_values(rng: np.random.Generator, problem: Problem, draws: Draws, number: int) -> np.ndarray:
+    """Response values of one new record beside each record (n,), in no order that matters, from one of the draws."""
+    theta = {name: value[number] for name, value in draws.theta.items()}
+    columns = {}
+    if "X" in problem.rows.columns:
+        times = problem.rows.total(problem.records.counts)[: problem.rows.size].astype(np.int64)
+        columns = {"X": np.repeat(np.asarray(problem.rows.distinct["X"]), times, axis=0)}
+    return problem.model.simulate(rng, theta, columns, problem.records.n)
+
+
 def pick(key: Key, draws: Draws, m: int) -> np.ndarray:
     """Numbers of m of the draws, at random and without replacement."""
     if not 1 <= m <= draws.num_draws:

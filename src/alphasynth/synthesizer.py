@@ -200,6 +200,10 @@ class Synthesizer:
         require(held, self._used, "named in the formula or in `within`", listed)
         require(held, self.public, "declared public", listed)
 
+    def read(self, table: Frame | Stored) -> Records:
+        """The records of a table on every column in use; confidential."""
+        return self._read(table)[0]
+
     def _read(self, table: Frame | Stored) -> tuple[Records, Layout, Grouped | None]:
         """The records on every column in use, the layout of the release, and what a stored table was grouped into."""
         names = self._used

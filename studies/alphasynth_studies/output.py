@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import secrets
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from alphasynth import __version__, page
-from alphasynth.errors import InputError
 from alphasynth.images import save
 from alphasynth.interruption import Interruption
+from alphasynth.new_folder import new_folder
 from alphasynth_studies.expected import FAILS, FITTED, HOLDS, UNDECIDED, UNTOLD, Line, plain
 from alphasynth_studies.study import SEED, Asked, Findings, Study
 
@@ -26,41 +23,11 @@ HEADS = ("what", "paper", "ours", "tolerance", "verdict", "place", "why")
 
 def carry_out(study: Study, asked: Asked, out: Path, signals: Interruption) -> list[Line]:
     """Run a study and write its folder; return the line of each expected number."""
-    check_place(out)
-    staging = out.parent / f".{out.name}-{secrets.token_hex(4)}"
-    try:
-        with signals.cleaning(lambda: _remove(staging)):
-            _make(staging, out)
-            findings = study.run(asked)
-            lines = study.lines(findings.results)
-            _write(study, asked, findings, lines, staging)
-            with signals.whole():
-                check_place(out)
-                os.rename(staging, out)
-    finally:
-        _remove(staging)
+    with new_folder(out, signals) as staging:
+        findings = study.run(asked)
+        lines = study.lines(findings.results)
+        _write(study, asked, findings, lines, staging)
     return lines
-
-
-def check_place(out: Path) -> None:
-    """Refuse a folder that exists already, or that has nowhere to go."""
-    if out.exists() or out.is_symlink():
-        raise InputError(f"--out must not exist yet, found {str(out)!r}")
-    if not out.absolute().parent.is_dir():
-        raise InputError(f"--out must go into a folder that exists, found no {str(out.absolute().parent)!r}")
-
-
-def _make(staging: Path, out: Path) -> None:
-    """The folder in the making, before anything is computed."""
-    try:
-        staging.mkdir()
-    except OSError as error:
-        raise InputError(f"--out cannot be made at {str(out)!r}: {error.strerror}") from None
-
-
-def _remove(folder: Path) -> bool:
-    shutil.rmtree(folder, ignore_errors=True)
-    return False
 
 
 def _write(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line], folder: Path) -> None:
