@@ -17,9 +17,9 @@ import pytest
 
 import alphasynth as syn
 from alphasynth import page, public_page
+from alphasynth.accounting import round_up
 from alphasynth.comparison import comparison_page
 from alphasynth.errors import InputError
-from alphasynth.accounting import round_up
 from alphasynth.report import render_run
 from alphasynth.run_results import read_release
 from command_line import read, run, synthesize, visits

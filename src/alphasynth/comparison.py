@@ -30,13 +30,23 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
     held = read_records(table, names)
     outcomes = []
     for s in synthesizers:
-        weighting = s.weightings_[-1]
+        weighting = None if s.strict else s.weightings_[-1]
         release = s.release()
         tables = [conform(held, read_records(t, names)) for t in release.tables]
         rules = [type(rule).__name__ for rule in s.trail_.rules]
         rates = rates_of(held, tables, formula.covariates)
         outcomes.append(
-            measured(weighting, weighting.label, rules, held, tables, release.draws, rates=rates, public=s.public)
+            measured(
+                weighting,
+                s.mechanism.label,
+                rules,
+                held,
+                tables,
+                release.draws,
+                rates=rates,
+                public=s.public,
+                scalar=release.guarantee.scalar,
+            )
         )
     labels = [o.label for o in outcomes]
     if len(set(labels)) < len(labels):
@@ -45,7 +55,13 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
     heads = ("synthesizer", "Delta", "epsilon per draw", "draws", "epsilon in all")
     numbers = [(o.label, s.guarantee_) for o, s in zip(outcomes, synthesizers, strict=True)]
     lines = [
-        (label, page.bound(g.delta), page.bound(g.epsilon_per_draw), g.m, page.bound(g.epsilon_total))
+        (
+            label,
+            None if g.strict else page.bound(g.delta),
+            page.bound(g.epsilon_per_draw),
+            g.m,
+            page.bound(g.epsilon_total),
+        )
         for label, g in numbers
     ]
     promises = dict.fromkeys(part for _, g in numbers for part in g.promise.split("; "))

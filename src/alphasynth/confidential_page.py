@@ -60,12 +60,15 @@ def measured(
     known: Sequence[str] = (),
     rates: Sequence[tuple[str, MatchRates]] = (),
     public: Sequence[str] = (),
+    scalar: float | None = None,
 ) -> Outcome:
     """A synthesizer's tables, measured against the confidential records; risk is measured on their response.
 
     Identification risk compares rows that share the `known` columns' values.
     """
-    utility = evaluate(held, tables, draws=draws, regressions=regressions, quantiles=quantiles, public=public)
+    utility = evaluate(
+        held, tables, draws=draws, regressions=regressions, quantiles=quantiles, public=public, scalar=scalar
+    )
     numeric = is_numeric(held.columns[held.response])
     risks = tuple(_risk_within(held, tables, *reach, known) for reach in radii) if numeric else ()
     return Outcome(weighting, label, tuple(rules), tuple(tables), utility, risks, tuple(rates))

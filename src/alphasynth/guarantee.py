@@ -69,6 +69,7 @@ class StrictTerms:
     epsilon_per_draw: float
     contribution: tuple[str, ...]
     grid: tuple[str, ...] = ()
+    scalar: float | None = None
 
     @property
     def exact(self) -> bool:
@@ -87,8 +88,9 @@ class PublicGuarantee:
 
     `policy_epsilon` is the policy's total budget for one row and `epsilon` what that comes to for one unit of privacy,
     `max_rows` times as much; None where no budget was set, since a realised epsilon depends on the data. n is treated
-    as public; the rest are inputs that the user chose. A strict promise names its contribution and grid, and what it
-    comes to when a row is replaced, in zero-concentrated privacy (rho), and as an epsilon at a small public delta.
+    as public; the rest are inputs that the user chose. A strict promise names its contribution and grid, the number
+    `scalar` that tempers every record alike, and what it comes to when a row is replaced, in zero-concentrated privacy
+    (rho), and as an epsilon at a small public delta.
     """
 
     formula: str
@@ -113,6 +115,7 @@ class PublicGuarantee:
     version: str
     contribution: tuple[str, ...] = ()
     grid: tuple[str, ...] = ()
+    scalar: float | None = None
     epsilon_replace: float | None = None
     rho: float | None = None
     delta: float | None = None
@@ -232,6 +235,7 @@ class Guarantee:
         return {
             "contribution": self.strict.contribution,
             "grid": self.strict.grid,
+            "scalar": self.strict.scalar,
             "epsilon_replace": of_unit(self.policy_epsilon, 2 * self.max_rows),
             "rho": rho,
             "delta": DELTA,

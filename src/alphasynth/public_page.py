@@ -7,10 +7,10 @@ from pathlib import PurePath
 import numpy as np
 
 from alphasynth import figures, page
-from alphasynth.accounting import as_written, counted
+from alphasynth.accounting import as_written, counted, round_up
 from alphasynth.catalogue import FAMILIES, MECHANISMS
 from alphasynth.formula import Formula
-from alphasynth.guarantee import SCOPES, PublicGuarantee
+from alphasynth.guarantee import SCOPES, STRICT, PublicGuarantee
 from alphasynth.measures import TAILS, VECTOR_WEIGHTS, is_vector
 from alphasynth.records import Records
 from alphasynth.release import Release
@@ -118,6 +118,7 @@ def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
             ("unit of privacy", guarantee.unit),
             ("records", f"{guarantee.n:,}, a number treated as public"),
             ("posterior draws", f"{guarantee.num_draws:,}, by {guarantee.sampler}"),
+            *_strict_facts(guarantee),
         ),
         page.text("The promise in words, and its limits:"),
         page.items(*guarantee.promise.split("; ")),
@@ -125,10 +126,32 @@ def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
     )
 
 
+def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
+    """What a strict promise comes to in other currencies, and the public inputs that it rests on."""
+    if guarantee.scope != STRICT:
+        return []
+    return [
+        ("epsilon when a row is replaced", as_written(guarantee.epsilon_replace or 0)),
+        ("zero-concentrated privacy, rho", round_up(guarantee.rho or 0)),
+        (f"epsilon at delta {guarantee.delta:g}", round_up(guarantee.epsilon_at_delta or 0)),
+        ("what a record adds", "; ".join(guarantee.contribution)),
+        ("public grid", "; ".join(guarantee.grid) or "none: Markov chain Monte Carlo"),
+    ]
+
+
 def _use(release: Release, names: list[str], tables: list[Records], response: str) -> tuple[page.Block, ...]:
     guarantee, vector = release.guarantee, is_vector(release.guarantee.rules)
     blocks = [page.text("Compute what you want to know in each table. The mean of the results is the estimate.")]
-    if guarantee.m == 1:
+    if guarantee.m == 1 and guarantee.scalar is not None:
+        blocks.append(
+            page.text(
+                "These tables come from one draw of parameters, whose scatter is known: every record was tempered by"
+                f" the same a = {guarantee.scalar:g}. With W the mean of the tables' own variances of the estimate "
+                f"and n = {guarantee.n:,}, the variance is T = W rows/n (1 + 1/a) + W / tables, and the normal "
+                "distribution gives the interval."
+            )
+        )
+    elif guarantee.m == 1:
         blocks.append(
             page.warning("These tables come from one draw of parameters: they give estimates, and no honest interval.")
         )
@@ -143,12 +166,17 @@ def _use(release: Release, names: list[str], tables: list[Records], response: st
         )
     if vector:
         blocks.append(page.warning(VECTOR_WEIGHTS))
-    elif guarantee.m > 1:
+    elif _has_interval(guarantee):
         blocks.append(page.note(COVERS))
     if is_numeric(tables[0].columns[response]):
         blocks += _statistics(release, names, tables, response, vector)
     blocks += [page.heading("In Python"), page.code(_program(release, response))]
     return tuple(blocks)
+
+
+def _has_interval(guarantee: PublicGuarantee) -> bool:
+    """Whether the scatter between draws is known: from several draws, or from the number that tempers all records."""
+    return guarantee.m > 1 or guarantee.scalar is not None
 
 
 def _statistics(
@@ -157,8 +185,8 @@ def _statistics(
     guarantee, mechanism = release.guarantee, release.guarantee.mechanism
     values = [values_of(table, response) for table in tables]
     rng = np.random.default_rng(SEED)
-    found = estimates(rng, response, statistics(), values, guarantee.n, release.draws)
-    heads = ("statistic", "estimate", *(["95 % interval, from T"] if guarantee.m > 1 else []))
+    found = estimates(rng, response, statistics(), values, guarantee.n, release.draws, guarantee.scalar)
+    heads = ("statistic", "estimate", *(["95 % interval, from T"] if _has_interval(guarantee) else []))
     lines = [_line(estimate, vector)[: len(heads)] for estimate in found]
     shown = names[:MOST_SHOWN] if len(names) > 1 else []
     drawn = [

@@ -14,7 +14,7 @@ from alphasynth import confidential_page, page, public_page
 from alphasynth.accounting import as_written, counted, round_up
 from alphasynth.confidential_page import Outcome, measured, rates_of
 from alphasynth.formula import Formula
-from alphasynth.guarantee import PublicGuarantee
+from alphasynth.guarantee import STRICT, PublicGuarantee
 from alphasynth.images import save
 from alphasynth.interruption import Interruption
 from alphasynth.marks import Figure
@@ -65,7 +65,7 @@ def _outcomes(results: RunResults) -> list[Outcome]:
     covariates = [name for name in formula.covariates if name in held.columns]
     *before, final = results.rounds
     last = measured(
-        final,
+        None if guarantee.scope == STRICT else final,  # where no record has a weight there is none to show
         final.label,
         guarantee.rules,
         held,
@@ -76,6 +76,7 @@ def _outcomes(results: RunResults) -> list[Outcome]:
         known=_within(summary),
         rates=rates_of(held, tables, covariates, radii),
         public=guarantee.public_columns,
+        scalar=guarantee.scalar,
     )
     return [*(Outcome(w, w.label) for w in before), last]
 
@@ -104,6 +105,7 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
             ("data set in the ledger", settings.get("dataset", "not named")),
             ("draws released", f"{guarantee.m:,}, {counted(guarantee.tables_per_draw, 'table')} each"),
             ("records", f"{summary['n']:,}, {summary['distinct_rows']:,} of them distinct"),
+            *_audited(summary),
         ),
         page.text("The claim and its limits:"),
         page.items(*guarantee.promise.split("; ")),
@@ -114,6 +116,8 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
             series=True,
         ),
     ]
+    if (summary.get("audit") or {}).get("kept") is False:
+        blocks.insert(0, page.warning("The draw audit finds the claim broken for a neighbouring database: see below."))
     if guarantee.policy_epsilon is None:
         blocks.insert(0, page.warning("No policy budget was set: decide whether the realised epsilon can be afforded."))
     searches = [
@@ -126,6 +130,16 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
     names = ("synthesizer", "sampler", "acceptance", "effective draws", "R-hat", "k-hat")
     lines = [_diagnostics(entry) for entry in summary["rounds"]]
     return [*blocks, page.table("Samplers", names, lines, series=True), page.note(str(summary["guarantee"]))]
+
+
+def _audited(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the run's own draw audit found, beside the claim of a draw."""
+    audit = summary.get("audit")
+    if audit is None:
+        return []
+    words = f"loss {round_up(audit['loss'])} at delta {audit['delta']:g} beside a claim of {round_up(audit['claim'])}"
+    kept = "kept" if audit["kept"] else "BROKEN"
+    return [("draw audit, an estimate", f"{kept}: {words} (per draw; {audit['worst']})")]
 
 
 def _verdict(realised: float, policy: float | None) -> str:

@@ -72,7 +72,9 @@ def terms(problem: Problem) -> StrictTerms | None:
         axes = problem.sampler.axes(model, problem.rows.columns)
         grid = (*(str(axis) for axis in axes), f"quantum: epsilon per draw / {QUANTA}")
     clip, prior = f"clipped to [-{model.epsilon!r}, 0]", f"prior {model.prior!r}"
-    return StrictTerms(model.epsilon, (*words, clip, prior if isinstance(model.prior, CountPrior) else OWN_PRIOR), grid)
+    return StrictTerms(
+        model.epsilon, (*words, clip, prior if isinstance(model.prior, CountPrior) else OWN_PRIOR), grid, at.scalar
+    )
 
 
 @in_64_bit

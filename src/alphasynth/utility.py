@@ -55,6 +55,7 @@ def estimates(
     tables: Sequence[Values],
     n: int,
     draws: Sequence[int] | None = None,
+    scalar: float | None = None,
 ) -> list[Estimates]:
     """Statistics of a synthetic column with both intervals; n is the confidential table's number of rows."""
     resampled = np.stack([resample(rng, table, wanted) for table in tables])
@@ -66,7 +67,7 @@ def estimates(
         lines = resampled[:, i]
         points, variances = [statistic.of(table) for table in tables], (lines.var(axis=1, ddof=1) * wider).tolist()
         averaged = average([percentile_interval(line) for line in lines])
-        combined = combine(points, variances, rows.tolist(), n, draws)
+        combined = combine(points, variances, rows.tolist(), n, draws, scalar)
         if combined.interval is not None and least >= 0:  # no statistic of such a column is below 0
             combined = replace(combined, interval=Interval(max(combined.interval.low, 0.0), combined.interval.high))
         found.append(Estimates(column, statistic, averaged, combined, lines))
@@ -152,13 +153,15 @@ def evaluate(
     draws: Sequence[int] | None = None,
     regressions: Sequence[str] | None = None,
     public: Sequence[str] = (),
+    scalar: float | None = None,
 ) -> Utility:
     """Compare synthetic tables, ours or anyone's, with the confidential table; what comes out is confidential.
 
     `columns` are those compared, unless told all that the tables share; `draws` says which table came from which draw
     of parameters, unless told each from its own; `regressions` are formulas, unless told one of the first numeric
-    column on the others; `public` columns were released as they are, and are compared only together with others. Raises
-    `InputError` for tables that do not fit together.
+    column on the others; `public` columns were released as they are, and are compared only together with others;
+    `scalar` is the public number by which a strict mechanism tempers every record. Raises `InputError` for tables that
+    do not fit together.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"y": range(100)})
@@ -181,7 +184,9 @@ def evaluate(
         rows=int(np.mean([table.n for table in tables])),
         tables=len(tables),
         comparisons=tuple(
-            found for name in compared for found in _compare(rng, name, statistics(quantiles), held, tables, draws)
+            found
+            for name in compared
+            for found in _compare(rng, name, statistics(quantiles), held, tables, draws, scalar)
         ),
         distances={
             name: mean_distances(values_of(held, name), [values_of(table, name) for table in tables])
@@ -191,7 +196,7 @@ def evaluate(
         associations=tuple(
             _associate(pair, held, tables) for pair in pairs(held) if not {pair.one, pair.other} <= set(public)
         ),
-        coefficients=tuple(_coefficients(regressions, names, numeric, held, tables, draws)),
+        coefficients=tuple(_coefficients(regressions, names, numeric, held, tables, draws, scalar)),
     )
 
 
@@ -219,10 +224,11 @@ def _compare(
     held: Records,
     tables: Sequence[Records],
     draws: Sequence[int] | None,
+    scalar: float | None,
 ) -> list[Comparison]:
     values = values_of(held, column)
     own = resample(np.random.default_rng(SEED), values, wanted)  # the same whatever it is compared with
-    synthetic = estimates(rng, column, wanted, [values_of(table, column) for table in tables], held.n, draws)
+    synthetic = estimates(rng, column, wanted, [values_of(table, column) for table in tables], held.n, draws, scalar)
     return [
         Comparison(found.statistic.of(values), percentile_interval(line), found, line)
         for found, line in zip(synthetic, own, strict=True)
@@ -243,6 +249,7 @@ def _coefficients(
     held: Records,
     tables: list[Records],
     draws: Sequence[int] | None,
+    scalar: float | None,
 ) -> list[Coefficient]:
     if regressions is None:
         regressions = _default_regression(names, numeric, held)
@@ -252,7 +259,7 @@ def _coefficients(
         fitted = regress(formula, held, tables)
         for i, term in enumerate(fitted.terms):
             q, u = fitted.coefficients[:, i], fitted.variances[:, i]
-            synthetic = combine(q[1:].tolist(), u[1:].tolist(), rows, held.n, draws)
+            synthetic = combine(q[1:].tolist(), u[1:].tolist(), rows, held.n, draws, scalar)
             found.append(Coefficient(fitted.formula, fitted.kind, term, float(q[0]), float(u[0] ** 0.5), synthetic))
     return found
 
