@@ -22,7 +22,7 @@ class Stub:
 
 
 @given(
-    st.lists(st.one_of(st.floats(0, 1e6), st.just(np.inf)), min_size=1, max_size=20),
+    st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1e6), st.just(np.inf)), min_size=1, max_size=20),
     st.floats(0.01, 1.0),
     st.floats(0.01, 50.0),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphasynth.accounting import round_up, times
-from alphasynth.guarantee import Guarantee, PublicGuarantee
+from alphasynth.accounting import concentrated, epsilon_at, per_draw, round_up, times
+from alphasynth.divergence import gaussian_epsilon
+from alphasynth.guarantee import ROW, SCOPES, Guarantee, PublicGuarantee, StrictTerms, promise_of, scope_of
 from alphasynth.release import Release
 
 GUARANTEE = Guarantee("LW", ("LW",), 5.555555, 20, 1000, 1000, "Laplace", policy_epsilon=230.0, releasable=True)
@@ -83,7 +85,9 @@ def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
     """Words, switches, the policy's numbers, settings and n; a release adds frames."""
     fields = {field.name: field.type for field in dataclasses.fields(PublicGuarantee)}
     assert set(fields.values()) <= PLAIN
-    assert [name for name, kind in fields.items() if "float" in kind] == ["epsilon", "policy_epsilon", "thresh"]
+    policy = ["epsilon", "policy_epsilon", "thresh"]
+    strict = ["scalar", "epsilon_replace", "rho", "delta", "epsilon_at_delta"]  # of policy and public inputs alone
+    assert [name for name, kind in fields.items() if "float" in kind] == [*policy, *strict]
     whole = [name for name, kind in fields.items() if kind == "int"]
     assert whole == ["m", "tables_per_draw", "max_rows", "n", "num_draws"]
     assert {field.name: field.type for field in dataclasses.fields(Release)} == {
@@ -94,3 +98,72 @@ def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
     for kind in (PublicGuarantee, Release):
         with pytest.raises((dataclasses.FrozenInstanceError, AttributeError, TypeError)):
             object.__new__(kind).alpha = np.ones(3)
+
+
+def strict_guarantee(epsilon=4.0, m=2, max_rows=1, grid=("mean", "quantum")):
+    terms = StrictTerms(per_draw(epsilon, m), ("Censored",), grid, 0.25)
+    return Guarantee(
+        mechanism="Censored",
+        rules=(),
+        delta=1.0,
+        m=m,
+        n=500,
+        num_draws=1_000,
+        sampler="PublicGrid" if grid else "Laplace",
+        policy_epsilon=epsilon,
+        strict=terms,
+        max_rows=max_rows,
+        unit=ROW if max_rows == 1 else "one person",
+    )
+
+
+def test_each_scope_says_what_it_promises_and_no_more():
+    exact, chain = strict_guarantee().public(), strict_guarantee(grid=()).public()
+    assert (exact.scope, chain.scope) == ("strict", "strict")
+    for public in (exact, chain):
+        assert "added or removed while the number of rows is held public" in public.promise
+        assert "twice epsilon when a row is replaced" in public.promise
+    assert "drawn exactly, on a finite public grid" in exact.promise
+    assert "(1 + e^epsilon) tau" in chain.promise
+    assert "exactly, on" not in chain.promise
+    for rules in (("LW",), ("CW", "Reweight"), ("SW",), ("BW",)):
+        assert scope_of(rules, False) == "instance"
+        assert "not epsilon-differential privacy" in promise_of(rules)
+    assert "asymptotic" in promise_of(("SW",))
+    assert scope_of((), False) == "none"
+    assert promise_of(()).startswith("nothing is promised")
+    assert "differential privacy" not in promise_of(())
+    assert set(SCOPES) == {"strict", "instance", "none"}
+
+
+def test_a_strict_guarantee_composes():
+    """Pure by sums; beside it rho, and epsilon at a public delta that is never above the pure one."""
+    public = strict_guarantee(epsilon=8.0, m=4).public()
+    assert (public.epsilon, public.epsilon_replace, public.delta) == (8.0, 16.0, 1e-6)
+    assert public.rho == pytest.approx(4 * 2.0**2 / 8)
+    assert public.epsilon_at_delta == min(8.0, epsilon_at(public.rho))
+    many = strict_guarantee(epsilon=100.0, m=100).public()
+    assert many.epsilon_at_delta < 0.5 * many.epsilon
+    unit = strict_guarantee(epsilon=1.0, m=1, max_rows=3).public()
+    assert (unit.epsilon, unit.epsilon_replace) == (3.0, 6.0)
+    assert unit.rho == pytest.approx(9 / 8)
+
+
+@given(st.floats(1e-3, 1e3), st.integers(1, 50))
+def test_shares_never_add_up_to_more(epsilon, m):
+    share = per_draw(epsilon, m)
+    assert m * Fraction(share) <= Fraction(epsilon)
+    assert share >= epsilon / m * (1 - 1e-15)
+
+
+@given(st.floats(1e-4, 50), st.sampled_from([1e-9, 1e-6, 1e-3]))
+def test_epsilon_of_zcdp_is_a_bound_and_no_worse_than_the_simple_one(rho, delta):
+    """The simple bound is rho + 2 sqrt(rho log(1 / delta)); a Gaussian with this rho needs no more than ours."""
+    ours = epsilon_at(rho, delta)
+    assert ours <= rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1e-9
+    assert ours >= gaussian_epsilon(math.sqrt(2 * rho), delta) - 1e-6
+
+
+@given(st.floats(1e-3, 100), st.integers(1, 30), st.integers(1, 5))
+def test_rho_is_never_rounded_down(epsilon, m, rows):
+    assert Fraction(concentrated(epsilon, m, rows)) >= m * (rows * Fraction(epsilon)) ** 2 / 8

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from alphasynth.contribution import BetaDivergence, Censored
 from alphasynth.errors import InputError
 from alphasynth.fit import fit
 from alphasynth.mechanism import NAMES, Mechanism, named_mechanism, run
 from alphasynth.sampler import child
-from alphasynth.weights import CW, LW, SW, Given, Reweight
+from alphasynth.weights import BW, CW, LW, SW, Given, Reweight
 
 
 def test_the_trail_is_the_fold_written_out(make_problem, mixture, key):
@@ -116,10 +117,13 @@ def test_privacy_numbers_cannot_be_changed(make_problem, mixture, key):
         trail.fits[-1].alpha_distinct[:] = 0
 
 
-def test_the_six_names():
-    assert list(NAMES) == ["Unweighted", "LW", "CW", "SW", "LW_final", "CW_final"]
-    options = {"CW": {"radius": 3.0}, "CW_final": {"radius": 3.0}}
-    rules = {name: named_mechanism(name, **options.get(name, {})).rules for name in NAMES}
+def test_the_names():
+    strict = ["Censored", "BetaDivergence"]
+    assert list(NAMES) == ["Unweighted", "LW", "CW", "SW", "LW_final", "CW_final", "BW", *strict]
+    options = {"CW": {"radius": 3.0}, "CW_final": {"radius": 3.0}, "Censored": {"cut": 9.0}}
+    named = {name: named_mechanism(name, **options.get(name, {})) for name in NAMES}
+    assert [named[name].contribution for name in strict] == [Censored(9.0), BetaDivergence()]
+    rules = {name: mechanism.rules for name, mechanism in named.items() if name not in strict}
     assert rules == {
         "Unweighted": (),
         "LW": (LW(),),
@@ -127,13 +131,14 @@ def test_the_six_names():
         "SW": (SW(),),
         "LW_final": (LW(), Reweight()),
         "CW_final": (CW(3.0), Reweight()),
+        "BW": (BW(),),
     }
 
 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("BW", {}, "mechanism must be one of Unweighted, LW, CW, SW, LW_final, CW_final, found 'BW'"),
+        ("XW", {}, "mechanism must be one of Unweighted, LW, CW, SW, LW_final, CW_final, BW, Censored, BetaDiv"),
         ("CW", {}, "'CW' needs a radius"),
         ("CW_final", {"k": 0.9}, "'CW_final' needs a radius"),
         ("LW", {"radius": 1.0}, "'LW' takes scale, shift, found radius"),

@@ -13,6 +13,7 @@ from alphasynth.records import Records
 
 # Canaries beside 0: this many times the largest response, whatever it is.
 FAR = (2, 10)
+FARTHEST = 1e8  # of counts, which models refuse beyond
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +52,8 @@ def with_canaries(records: Records, values: Sequence[float]) -> Records:
     new = [value for value in dict.fromkeys(values) if not (_same_beside(records, top) & (response == value)).any()]
     rows = np.concatenate([np.arange(records.size), np.full(len(new), top)])
     columns: dict[str, Any] = {name: column[rows] for name, column in records.columns.items()}
-    kind = np.float64 if any(value != int(value) for value in new) else response.dtype
-    columns[records.response] = np.concatenate([response, np.asarray(new, np.float64)]).astype(kind)
+    whole = response.dtype.kind in "iu" and all(value == int(value) for value in new)
+    columns[records.response] = np.concatenate([response, np.asarray(new)]).astype(np.int64 if whole else np.float64)
     return replace(records, columns=columns, counts=np.concatenate([records.counts, np.zeros(len(new), np.int64)]))
 
 
@@ -64,8 +65,10 @@ def _same_beside(records: Records, row: int) -> np.ndarray:
 
 def far_values(records: Records) -> list[float]:
     """Responses of canaries unless told: 0, and far beyond the largest response."""
-    largest = float(np.max(np.asarray(records.columns[records.response], np.float64)))
-    return [0.0, *(float(np.ceil(times * max(largest, 1.0))) for times in FAR)]
+    response = np.asarray(records.columns[records.response])
+    largest = max(float(response.max()), 1.0)
+    far = [float(np.ceil(times * largest)) for times in FAR]
+    return [0.0, *(min(value, FARTHEST) if response.dtype.kind in "iu" else value for value in far)]
 
 
 def check_canaries(values: Sequence[Any]) -> list[float]:

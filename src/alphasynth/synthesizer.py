@@ -11,7 +11,7 @@ import numpy as np
 
 from alphasynth import strict
 from alphasynth.accounting import per_draw
-from alphasynth.audit import Subject
+from alphasynth.audit import MOST_ROWS, Finding, Subject, audit
 from alphasynth.automatic import Automatic
 from alphasynth.errors import InputError, found, require_positive, require_whole
 from alphasynth.families import FAMILIES, bind_counts
@@ -264,6 +264,20 @@ class Synthesizer:
         return Subject(
             fitted.trail, fitted.problem.records, self.bind, self.mechanism, self.target, fitted.guarantee.scope
         )
+
+    def audit_(
+        self,
+        audits: Sequence[str] = ("draw",),
+        canaries: Sequence[float] = (),
+        most: int = MOST_ROWS,
+        trials: int = 400,
+    ) -> list[Finding]:
+        """Put the claim to the test on neighbouring tables by "density", "draw" or "black-box" audits; confidential.
+
+        `canaries` are responses to add beside 0 and far outliers, `most` the distinct rows to remove, `trials` the runs
+        of a black-box audit on each side. Raises `InputError`.
+        """
+        return audit(np.random.SeedSequence(self.seed), self.subject_, audits, canaries, most, trials)
 
     @property
     def weightings_(self) -> tuple[Weighting, ...]:
