@@ -126,6 +126,11 @@ def test_each_scope_says_what_it_promises_and_no_more():
     assert "drawn exactly, on a finite public grid" in exact.promise
     assert "(1 + e^epsilon) tau" in chain.promise
     assert "exactly, on" not in chain.promise
+    assert (exact.exact, chain.exact) == (True, False)
+    assert (chain.rho, chain.delta, chain.epsilon_at_delta) == (None, None, None)
+    assert "rho" not in str(chain)
+    assert "not for one of its rows" in strict_guarantee(max_rows=3).public().promise
+    assert "not for one of its rows" not in exact.promise
     for rules in (("LW",), ("CW", "Reweight"), ("SW",), ("BW",)):
         assert scope_of(rules, False) == "instance"
         assert "not epsilon-differential privacy" in promise_of(rules)

@@ -15,14 +15,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from alphasynth import contribution, families, public_grid
+from alphasynth import contribution, families, public_grid, strict
 from alphasynth.contribution import BetaDivergence, Bounded, Censored
 from alphasynth.density import Target
+from alphasynth.diagnostics import Diagnostics
 from alphasynth.divergence import pure_loss
 from alphasynth.errors import GridWarning, InputError
 from alphasynth.families import NegativeBinomial, Poisson, count_columns, count_peak
 from alphasynth.fit import in_64_bit
 from alphasynth.formula import Formula, require_declared
+from alphasynth.grid import Grid
 from alphasynth.laplace import Laplace
 from alphasynth.model import PEAK, Rows
 from alphasynth.nuts import Nuts
@@ -30,6 +32,7 @@ from alphasynth.own_model import OwnModel
 from alphasynth.priors import ScaleMixturePrior
 from alphasynth.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
 from alphasynth.records import Records
+from alphasynth.sampler import Draws
 from alphasynth.synthesizer import Synthesizer
 
 LIMITS = {"poisson": {"mean": (0.3, 300.0)}, "negative_binomial": {"mean": (0.3, 300.0), "phi": (0.2, 200.0)}}
@@ -165,13 +168,13 @@ def plant_weight_from_another_record(monkeypatch):
 
 
 def plant_scaled_covariate(monkeypatch):
-    real = families.design_matrix
+    real = families.design_of
 
-    def scaled(formula, columns, counts):
-        X = real(formula, columns, counts)
+    def scaled(formula, records):
+        X = real(formula, records)
         return X / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
 
-    monkeypatch.setattr(families, "design_matrix", scaled)
+    monkeypatch.setattr(families, "design_of", scaled)
 
 
 TABLE = [3, 4, 5, 6, 5, 4, 3, 40, 41, 2]
@@ -327,6 +330,7 @@ def test_any_sampler_draws_from_a_strict_contribution(mechanism, sampler, mixtur
 
 def test_strict_terms_refuse_what_learns_from_the_table():
     columns = {"x": np.array([1.0, 2.0]), "sex": pd.Categorical(["f", "m"]), "n": np.array([1, 2])}
+    columns |= {"my x": np.array([1.0, 2.0]), "my text": np.array(["a", "b"], object)}
     fine = [
         "x + n",
         "np.log(x) + I(x * 2)",
@@ -337,6 +341,9 @@ def test_strict_terms_refuse_what_learns_from_the_table():
         "bs(x, knots=[1.5], lower_bound=0, upper_bound=9)",
         "x:n",
         "np.minimum(x, 3)",
+        "scale(x, center=-2.0, scale=3.0)",
+        "I(`my x` ** 2)",
+        "C(n, levels=[1, 2])",
     ]
     learns = [
         "sex",
@@ -356,6 +363,16 @@ def test_strict_terms_refuse_what_learns_from_the_table():
         "np.cumsum(x)",
         "lag(x)",
         "I(x / np.std(x))",
+        "I(x * (x @ x))",
+        "np.matmul(x, x)",
+        "np.add(x, 1.0, x)",
+        "bs(x, df=5, knots=None, lower_bound=None, upper_bound=None)",
+        "bs(x, knots=[1.5], lower_bound=None, upper_bound=9)",
+        "C(n, levels=[*np.unique(n)])",
+        "C(n, levels=[n.min(), 2])",
+        "C(sex, contr.treatment, levels=['f', 'm'])",
+        "I(`my text`)",
+        "np.log(`my text`)",
     ]
     for terms in fine:
         require_declared(Formula.parse(f"y ~ {terms}"), columns)
@@ -426,6 +443,7 @@ def test_a_coarse_grid_warns_and_the_warning_knows_nothing_of_the_table(mixture)
         ({"step": 1e-9}, "at most 4,194,304 points"),
         ({"cut": 0}, "cut must be positive"),
         ({"thresh": 0.9}, "drops no draws"),
+        ({"sampler": Grid()}, "whose points are placed by the table"),
         ({"beta": 0.5}, "takes cut"),
         ({"mechanism": "BetaDivergence", "bound": 2.0}, "at most 1"),
         ({"mechanism": "LW", "step": 0.1}, "strict mechanism's public grid"),
@@ -476,6 +494,34 @@ def test_the_grid_is_what_it_says():
     assert str(axes[1]) == "phi from 2.0 to 50.0, 401 points, logarithmic"
 
 
+def test_the_response_has_no_way_into_the_design():
+    """The design is computed from the covariates' own rows: distinct responses beside them change nothing."""
+    covariate = [0.1, 0.2, 0.3] * 10
+    few, many = (
+        small("Censored", "poisson", formula="y ~ x", public=["x"], limits={}).bind(
+            Records.from_table(pd.DataFrame({"y": y, "x": covariate}), ["y", "x"])
+        )
+        for y in ([3] * 30, list(range(30)))
+    )
+    assert few.rows.size == 3
+    assert many.rows.size == 30
+    assert set(map(tuple, few.rows.distinct["X"])) == set(map(tuple, many.rows.distinct["X"]))
+
+
+def test_the_coarse_grids_warning_is_the_same_for_any_responses():
+    """What it is judged by, from the same draw, depends on public covariates and n alone."""
+    covariate = [0.1, 0.2, 0.3, 0.9] * 10
+    drops = []
+    for y in ([3] * 40, list(range(40))):
+        synthesizer = small("Censored", "poisson", formula="y ~ x", public=["x"], limits={})
+        problem = synthesizer.bind(Records.from_table(pd.DataFrame({"y": y, "x": covariate}), ["y", "x"]))
+        counts = problem.rows.total(problem.records.counts)[: problem.rows.size].astype(int)
+        with jax.enable_x64(True):
+            draws = Draws.of(problem.model, np.array([[1.0, 0.5]]), Diagnostics("PublicGrid", 1))
+            drops.append(strict._drop(problem.model, problem.rows.distinct, counts, draws, [0.1, 0.1]))
+    np.testing.assert_array_equal(*drops)
+
+
 def test_prior_weights_are_the_prior():
     model = Poisson.with_coefficients(ScaleMixturePrior(), 1)
     axes = PublicGrid({"mean": (0.5, 50)}, 0.05).axes(model, {})
@@ -499,3 +545,27 @@ def test_mechanisms_take_one_contribution_or_rules():
         Mechanism("BW first", (BW(), LW()))
     with pytest.raises(InputError, match="built-in family"):
         BetaDivergence().bounded(OWN, 1.0)
+
+
+def own_normal(smallest):
+    def model(X, y=None):
+        mean = numpyro.sample("mean", dist.Normal(0.0, 10.0))
+        sd = smallest + numpyro.sample("spread", dist.HalfNormal(5.0))
+        with numpyro.plate("rows", X.shape[0]):
+            numpyro.sample("y", dist.Normal(mean, sd), obs=y)
+
+    return OwnModel(model, "y")
+
+
+def test_a_continuous_model_must_declare_a_smallest_sd():
+    """With one f* is -log(sd_0 sqrt(2 pi)), whatever the value; without one the log-likelihood has no largest value."""
+    table = pd.DataFrame({"y": np.random.default_rng(1).normal(3.0, 2.0, 400).round(1)})
+    options = {"mechanism": "Censored", "m": 1, "epsilon": 4.0, "seed": 1}
+    with pytest.raises(InputError, match="give its scale a smallest value"):
+        Synthesizer("y ~ 1", family=own_normal(0.0), **options, limits={"u[0]": (-9, 9), "u[1]": (-3, 3)}).fit(table)
+    grid = {"limits": {"u[0]": (-9, 9), "u[1]": (-3, 3)}, "step": {"u[0]": 0.05, "u[1]": 0.05}}
+    made = Synthesizer("y ~ 1", family=own_normal(0.5), **options, **grid).fit(table)
+    peak = made.subject_.bind(made.subject_.records).rows.distinct[PEAK]
+    np.testing.assert_allclose(peak, -np.log(0.5 * np.sqrt(2 * np.pi)), atol=0.01)
+    # Posterior sd of the mean about 2 / sqrt(400 / 2), 0.14.
+    assert abs(made.trail_.fits[-1].draws.theta["mean"].mean() - table.y.mean()) < 0.2

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
 from alphasynth.black_box import Tell, audit_black_box
 from alphasynth.contribution import Bounded
 from alphasynth.density_audit import loss_between, output
-from alphasynth.divergence import AUDIT_DELTA, pure_loss
+from alphasynth.divergence import AUDIT_DELTA
 from alphasynth.draw_audit import Found, Replay, audit_draws
 from alphasynth.errors import InputError, found
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.mechanism import Mechanism, Trail
 from alphasynth.neighbours import Neighbour, check_canaries, far_values, neighbours, with_canaries
-from alphasynth.public_grid import QUANTA, PublicGrid, cost_of_row, prepare, prior_weights, total_cost
+from alphasynth.public_grid import QUANTA, Axis, PublicGrid, cost_of_row, prepare, prior_weights, total_cost
 from alphasynth.records import Records
 from alphasynth.sampler import Key
 from alphasynth.weights import Given
@@ -25,6 +24,8 @@ from alphasynth.weights import Given
 AUDITS = ("density", "draw", "black-box")
 # Distinct rows whose removal is audited unless told; a synthesis audits fewer by itself.
 MOST_ROWS, FEWER_ROWS = 400, 48
+# Neighbours of an exact audit that are bound and summed anew, beside those with canaries.
+BOUND_WHOLE = 4
 # Floating-point room for a strict claim: a loss is computed from sums of whole numbers and two logarithms.
 ROUNDING = 1e-9
 
@@ -89,10 +90,10 @@ def audit(
     for name in audits:
         if name not in AUDITS:
             raise InputError(f"an audit must be one of {', '.join(AUDITS)}, found {found(name)}")
-    values = list(dict.fromkeys([*far_values(subject.records), *check_canaries(canaries)]))
-    held = with_canaries(subject.records, values)
+    values = [*far_values(subject.records), *check_canaries(canaries)]
+    held, added = with_canaries(subject.records, values)
     replay = Replay.of(subject.trail, held, subject.bind, subject.target)
-    around = neighbours(held, values, replay.largest[0], most)
+    around = neighbours(held, added, replay.largest[0], most)
     chosen = {
         "density": lambda: _density(subject, replay, around, tell),
         "draw": lambda: _draw(subject, replay, around),
@@ -107,61 +108,105 @@ def _worst(audit: str, subject: Subject, results: Sequence[Found], delta: float)
     return Finding(audit, subject.scope, worst.claim, worst.loss, delta, len(results), worst.name)
 
 
+def _on_public_grid(problem: Problem) -> bool:
+    return isinstance(problem.model, Bounded) and isinstance(problem.sampler, PublicGrid)
+
+
 def _draw(subject: Subject, replay: Replay, around: Sequence[Neighbour]) -> Finding:
+    if _on_public_grid(replay.problem):
+        raise InputError("draws on a public grid have an exact audit: use density, found draw")
+    results = audit_draws(replay, around)
     if isinstance(replay.problem.model, Bounded):
-        strict = replay.problem.model.epsilon
-        results = [replace(one, claim=strict) for one in audit_draws(replay, around)]
-        return _worst("draw", subject, results, AUDIT_DELTA)
-    return _worst("draw", subject, audit_draws(replay, around), AUDIT_DELTA)
+        results = [replace(one, claim=replay.problem.model.epsilon) for one in results]
+    return _worst("draw", subject, results, AUDIT_DELTA)
 
 
 def _density(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> Finding:
     problem = replay.problem
-    if isinstance(problem.model, Bounded) and isinstance(problem.sampler, PublicGrid):
-        return _worst("density", subject, exact_losses(problem, replay.held, around), 0.0)
+    if _on_public_grid(problem):
+        return _worst("density", subject, exact_losses(subject, replay, around, tell), 0.0)
     own = output(subject.bind(subject.records), subject.mechanism, subject.target)
+    strict = problem.model.epsilon if isinstance(problem.model, Bounded) else None
+    delta = AUDIT_DELTA if strict is None else 0.0
     results = []
     for number, neighbour in enumerate(around):
         tell(f"density audit: neighbour {number + 1:,} of {len(around):,}", number, len(around))
         other = output(subject.bind(neighbour.records(replay.held)), subject.mechanism, subject.target)
-        claim = problem.model.epsilon if isinstance(problem.model, Bounded) else max(own.claim, other.claim)
-        results.append(Found(neighbour.name, loss_between(own, other), claim))
-    return _worst("density", subject, results, AUDIT_DELTA)
+        claim = max(own.claim, other.claim) if strict is None else strict
+        results.append(Found(neighbour.name, loss_between(own, other, delta), claim))
+    return _worst("density", subject, results, delta)
 
 
 @in_64_bit
-def exact_losses(problem: Problem, held: Records, around: Sequence[Neighbour]) -> list[Found]:
-    """Loss at delta 0 of exact draws on a public grid, from the same whole numbers that the draws are made from."""
-    model, grid, rows = problem.model, problem.sampler, problem.rows
+def exact_losses(
+    subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell = lambda doing, done, steps: None
+) -> list[Found]:
+    """Loss at delta 0 of exact draws on a public grid, from the same whole numbers that the draws are made from.
+
+    A neighbour's sums are the table's own, one row's cost more or less. The worst of these neighbours, and those with
+    canaries, are also bound and summed whole, as a run on them would be: a contribution that reads other records would
+    show there.
+    """
+    problem, held = replay.problem, replay.held
+    model, grid = problem.model, problem.sampler
     assert isinstance(model, Bounded)
     assert isinstance(grid, PublicGrid)
-    axes = grid.axes(model, rows.columns)
-    columns = rows.distinct
-    cost = total_cost(model, axes, columns, rows.total(held.counts)[: rows.size])
-    log_prior = np.log(prior_weights(model, axes).astype(np.float64))
-    quantum = float(Fraction(model.epsilon) / QUANTA)
+    axes = grid.axes(model, problem.rows.columns)
+    own = _cost(subject.bind(subject.records), axes)
+    weight = own_weights(model, axes, own)
+    columns, lines = problem.rows.distinct, problem.rows.of
     shared = prepare(model, axes, columns)
-    own = log_prior - (cost - cost.min()) * quantum
-    results = []
+    changes = []
     for neighbour in around:
-        line = rows.of[neighbour.row]
+        line = lines[neighbour.row]
         one = cost_of_row(model, axes, shared, {name: column[line : line + 1] for name, column in columns.items()})
-        changed = cost + one if neighbour.added else cost - one
-        loss = pure_loss(own, log_prior - (changed - changed.min()) * quantum)
-        results.append(Found(neighbour.name, loss, model.epsilon))
-    return results
+        changes.append(loss_of_change(weight, one if neighbour.added else -one, model.epsilon))
+    order = np.argsort(changes)[::-1]
+    whole = {*order[:BOUND_WHOLE].tolist(), *(i for i, neighbour in enumerate(around) if neighbour.added)}
+    for number, i in enumerate(sorted(whole)):
+        tell(f"exact audit: neighbour {number + 1:,} of {len(whole):,} bound whole", number, len(whole))
+        other = _cost(subject.bind(around[i].records(held)), axes)
+        changes[i] = max(changes[i], loss_of_change(weight, other - own, model.epsilon))
+    return [Found(neighbour.name, loss, model.epsilon) for neighbour, loss in zip(around, changes, strict=True)]
+
+
+def _cost(problem: Problem, axes: tuple[Axis, ...]) -> np.ndarray:
+    """Sums of a database, by point."""
+    model, rows = problem.model, problem.rows
+    assert isinstance(model, Bounded)
+    return total_cost(model, axes, rows.distinct, rows.total(problem.records.counts)[: rows.size])
+
+
+def own_weights(model: Bounded, axes: tuple[Axis, ...], cost: np.ndarray) -> np.ndarray:
+    """Probabilities of the points, by sums of the database."""
+    log_weight = np.log(prior_weights(model, axes).astype(np.float64)) - (cost - cost.min()) * (model.epsilon / QUANTA)
+    weight = np.exp(log_weight - log_weight.max())
+    return weight / weight.sum()
+
+
+def loss_of_change(weight: np.ndarray, change: np.ndarray, epsilon: float) -> float:
+    """Largest |log ratio| where sums change by these quanta: h less the logarithm of the mean of exp(h), h = -change.
+
+    The change itself is in whole numbers, so that no large sum is subtracted from another.
+    """
+    h = -change * (epsilon / QUANTA)
+    top = h.max()
+    mean = top + np.log(np.sum(weight * np.exp(h - top)))
+    return float(max(top - mean, mean - h.min()))
 
 
 def _black_box(
     key: Key, subject: Subject, replay: Replay, around: Sequence[Neighbour], trials: int, tell: Tell
 ) -> Finding:
-    """Towards the neighbour that the draw audit finds worst."""
-    results = audit_draws(replay, around)
+    """Towards the neighbour that the exact or the draw audit finds worst."""
+    exact = _on_public_grid(replay.problem)
+    results = exact_losses(subject, replay, around, tell) if exact else audit_draws(replay, around)
     place = int(np.argmax([one.loss for one in results]))
     other = subject.bind(around[place].records(replay.held))
     claim = other.model.epsilon if isinstance(other.model, Bounded) else results[place].claim
     delta = 0.0 if isinstance(other.model, Bounded) else AUDIT_DELTA
-    seen = audit_black_box(key, other, subject.bind(subject.records), subject.mechanism, subject.target, trials, delta)
+    own = subject.bind(subject.records)
+    seen = audit_black_box(key, other, own, subject.mechanism, subject.target, trials, delta, tell)
     return Finding("black-box", subject.scope, claim, seen.bound, delta, 1, around[place].name, ceiling=seen.ceiling)
 
 

@@ -18,9 +18,15 @@ def pure_loss(log_p: np.ndarray, log_q: np.ndarray) -> float:
     >>> round(pure_loss(np.log([0.5, 0.5]), np.log([0.25, 0.75])), 4)
     0.6931
     """
-    from scipy.special import logsumexp
+    difference = log_p - log_q
+    # Each side is divided by its own sum; only the difference of their logarithms matters.
+    shift = _log_sum(log_p) - _log_sum(log_q)
+    return float(max(difference.max() - shift, shift - difference.min()))
 
-    return float(np.abs((log_p - logsumexp(log_p)) - (log_q - logsumexp(log_q))).max())
+
+def _log_sum(values: np.ndarray) -> float:
+    top = values.max()
+    return float(top + np.log(np.exp(values - top).sum()))
 
 
 def epsilon_between(loss: np.ndarray, log_p: np.ndarray, delta: float = AUDIT_DELTA) -> float:
@@ -37,7 +43,10 @@ def epsilon_between(loss: np.ndarray, log_p: np.ndarray, delta: float = AUDIT_DE
 
     if excess(0.0) <= delta:
         return 0.0
-    low, high = 0.0, float(loss.max())
+    endless = np.isposinf(loss)
+    if float(p[endless].sum()) > delta:
+        return math.inf
+    low, high = 0.0, float(loss[~endless].max())
     while high - low > 1e-9 * max(high, 1.0):
         middle = (low + high) / 2
         low, high = (middle, high) if excess(middle) > delta else (low, middle)

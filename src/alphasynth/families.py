@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from alphasynth.errors import InputError
-from alphasynth.formula import Formula, design_matrix, require_declared
+from alphasynth.formula import Formula, design_of, require_declared
 from alphasynth.model import Array, Columns, Rows, Theta
 from alphasynth.priors import CoefficientPrior, CountPrior, HalfCauchyPrior, ScaleMixturePrior
 from alphasynth.records import Records
@@ -211,7 +211,7 @@ def bind_counts(
     _, first = np.unique(of, return_index=True)
     counts = np.bincount(of, records.counts).astype(np.int64)
     y = check_counts(formula.response, records.columns[formula.response], zeros=strict)[first]
-    X = design_matrix(formula, {name: records.columns[name][first] for name in formula.covariates}, counts)
+    X = design_of(formula, records)[first]
     model = family.with_coefficients(coefficients or ScaleMixturePrior(), X.shape[1])
     columns = count_columns(y)
     if not formula.intercept_only:

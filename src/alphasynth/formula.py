@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from alphasynth.errors import InputError
+from alphasynth.records import Records
 
 if TYPE_CHECKING:
     from formulaic import SimpleFormula
@@ -108,6 +109,18 @@ def design_matrix(formula: Formula, columns: Mapping[str, Any], counts: np.ndarr
     return values
 
 
+def design_of(formula: Formula, records: Records) -> np.ndarray:
+    """Design matrix by distinct row of the records, computed from the covariates' own distinct rows.
+
+    So the response has no way into it, not even through the number of distinct rows.
+    """
+    group = records.group(formula.covariates)
+    _, first = np.unique(group, return_index=True)
+    counts = np.bincount(group, records.counts).astype(np.int64)
+    columns = {name: records.columns[name][first] for name in formula.covariates}
+    return design_matrix(formula, columns, counts)[group]
+
+
 def learn_terms(formula: Formula, rows: Any, counts: np.ndarray) -> tuple[Any, np.ndarray]:
     """What the terms learn from the records (a frame of distinct rows, and counts), and their values there.
 
@@ -176,6 +189,7 @@ def _check_rank(values: np.ndarray, names: list[str]) -> None:
 
 ELEMENTWISE = {"log", "log10", "log2", "exp", "exp10", "exp2", "I"}
 SPLINES = {"bs", "cr", "cs", "cc"}
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)  # a matrix product is none
 
 
 def require_declared(formula: Formula, columns: Mapping[str, Any]) -> None:
@@ -187,18 +201,31 @@ def require_declared(formula: Formula, columns: Mapping[str, Any]) -> None:
     """
     for factor in {factor for term in formula.terms for factor in term.factors}:
         kind = factor.eval_method.value
-        if kind == "lookup" and getattr(columns[factor.expr].dtype, "kind", "O") not in "iufb":
+        if kind == "lookup" and not _is_numeric(columns[factor.expr]):
             raise InputError(
                 f"a strict mechanism must not learn category levels from the table: write C({factor.expr}, "
                 f"levels=[...]), found {factor.expr!r}"
             )
-        if kind == "python" and not _is_declared(
-            ast.parse(re.sub(r"`[^`]+`", "_", factor.expr), mode="eval").body, columns
-        ):
-            raise InputError(
-                "a strict mechanism must learn nothing from the table: terms must be elementwise or state their "
-                f"constants, found {factor.expr!r}"
-            )
+        if kind == "python":
+            quoted = iter(re.findall(r"`([^`]+)`", factor.expr))
+            held = dict(columns)
+
+            def name(_: re.Match[str], quoted: Iterator[str] = quoted, held: dict[str, Any] = held) -> str:
+                """A plain name for a quoted one, which stands for the same column."""
+                plain = f"quoted_{len(held)}_"
+                held[plain] = columns.get(next(quoted))
+                return plain
+
+            tree = ast.parse(re.sub(r"`[^`]+`", name, factor.expr), mode="eval")
+            if not _is_declared(tree.body, held):
+                raise InputError(
+                    "a strict mechanism must learn nothing from the table: terms must be elementwise or state their "
+                    f"constants, found {factor.expr!r}"
+                )
+
+
+def _is_numeric(column: Any) -> bool:
+    return getattr(getattr(column, "dtype", None), "kind", "O") in "iufb"
 
 
 def _is_declared(node: ast.expr, columns: Mapping[str, Any]) -> bool:
@@ -206,9 +233,9 @@ def _is_declared(node: ast.expr, columns: Mapping[str, Any]) -> bool:
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.Name):
-        return node.id == "_" or getattr(getattr(columns.get(node.id), "dtype", None), "kind", "O") in "iufb"
-    if isinstance(node, ast.List | ast.Tuple):
-        return all(_is_literal(item) for item in node.elts)
+        return _is_numeric(columns.get(node.id))
+    if isinstance(node, ast.BinOp) and not isinstance(node.op, OPERATORS):
+        return False
     if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
         parts = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
         return all(_is_declared(part, columns) for part in parts)
@@ -219,29 +246,47 @@ def _is_declared_call(node: ast.Call, columns: Mapping[str, Any]) -> bool:
     options = {keyword.arg: keyword.value for keyword in node.keywords}
     if isinstance(node.func, ast.Attribute):
         from_numpy = isinstance(node.func.value, ast.Name) and node.func.value.id == "np"
-        elementwise = from_numpy and isinstance(getattr(np, node.func.attr, None), np.ufunc)
-        return elementwise and not options and all(_is_declared(part, columns) for part in node.args)
+        ufunc = getattr(np, node.func.attr, None)
+        elementwise = from_numpy and isinstance(ufunc, np.ufunc) and ufunc.signature is None
+        whole = elementwise and len(node.args) == ufunc.nin and not options  # type: ignore[union-attr]
+        return whole and all(_is_declared(part, columns) for part in node.args)
     if not isinstance(node.func, ast.Name) or not node.args:
         return False
     name, first, constants = node.func.id, node.args[0], [*node.args[1:], *options.values()]
     if name == "C":
-        return isinstance(first, ast.Name) and isinstance(options.get("levels"), ast.List) and len(node.args) == 1
+        levels = options.pop("levels", None)
+        listed = isinstance(levels, ast.List) and bool(levels.elts) and _is_literal(levels)
+        return isinstance(first, ast.Name) and listed and len(node.args) == 1 and not options
     if not (_is_declared(first, columns) and all(_is_literal(part) for part in constants)):
         return False
     if name in ELEMENTWISE:
         return not constants
     if name == "scale":
-        given = [options.get("center"), options.get("scale")]
-        return all(
-            isinstance(part, ast.Constant) and (part.value is False or type(part.value) is float) for part in given
-        )
+        given = [_literal(options.get(option)) for option in ("center", "scale")]
+        return all(value is False or type(value) is float for value in given)
     if name == "poly":
-        raw = options.get("raw")
-        return isinstance(raw, ast.Constant) and raw.value is True
-    return name in SPLINES and {"knots", "lower_bound", "upper_bound"} <= set(options) and "constraints" not in options
+        return _literal(options.get("raw")) is True
+    if name not in SPLINES or "constraints" in options or "df" in options or len(node.args) > 1:
+        return False
+    knots = options.get("knots")
+    bounds = [_literal(options.get(bound)) for bound in ("lower_bound", "upper_bound")]
+    listed = isinstance(knots, ast.List) and all(_is_number(_literal(knot)) for knot in knots.elts)
+    return listed and all(_is_number(bound) for bound in bounds)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _literal(node: ast.expr | None) -> object:
+    """The constant that an expression is, signed or not; None where it is none."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        value = _literal(node.operand)
+        return (-value if isinstance(node.op, ast.USub) else value) if isinstance(value, int | float) else None
+    return node.value if isinstance(node, ast.Constant) else None
 
 
 def _is_literal(node: ast.expr) -> bool:
     if isinstance(node, ast.List | ast.Tuple):
         return all(_is_literal(item) for item in node.elts)
-    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
+    return _literal(node) is not None

@@ -36,15 +36,24 @@ NO_PROMISE = (
 )
 STRICT_PROMISE = (
     "epsilon-differential privacy when one row's contribution is added or removed while the number of rows is held "
-    "public, and twice epsilon when a row is replaced; it holds for every table, since what a record adds depends on "
-    "that record and on public numbers alone and has a range of at most epsilon per draw; it covers the parameters "
-    "drawn and all that is made from them, and neither the number of rows nor columns declared public nor how long the "
-    "run took"
+    "public, and twice epsilon when a row is replaced; it holds for every table of valid values, since what a record "
+    "adds depends on that record and on public numbers alone and has a range of at most its share of epsilon in each "
+    "draw; "
+    "it covers the parameters drawn and all that is made from them, and neither the number of rows nor columns "
+    "declared public nor how long the run took nor that it was not refused"
 )
-EXACT = "; the parameters were drawn exactly, on a finite public grid and in whole numbers"
+EXACT = (
+    "; the parameters were drawn exactly, on a finite public grid and in whole numbers, with random bits that "
+    "SHAKE-256 makes from 128 bits of the operating system's entropy"
+)
 BY_MCMC = (
-    "; the parameters were drawn by Markov chain Monte Carlo and not exactly: chains that are off by a total variation "
-    "of tau keep epsilon only up to a delta of (1 + e^epsilon) tau, and tau was checked by diagnostics and not proved"
+    "; the parameters were drawn by Markov chain Monte Carlo and not exactly: where the m draws together are off by a "
+    "total variation of tau, epsilon is kept only up to a delta of (1 + e^epsilon) tau, and tau was checked by "
+    "diagnostics and not proved to be small"
+)
+CAPPED = (
+    "; for one unit of privacy, not for one of its rows: where a unit has more rows than take part, a row removed from "
+    "the table can change which ones do, which costs as much as replacing one"
 )
 
 
@@ -113,6 +122,7 @@ class PublicGuarantee:
     sampler: str
     releasable: bool
     version: str
+    exact: bool = False
     contribution: tuple[str, ...] = ()
     grid: tuple[str, ...] = ()
     scalar: float | None = None
@@ -129,11 +139,15 @@ class PublicGuarantee:
             else f"a policy budget of epsilon {as_written(self.epsilon)}{_for_unit(self.unit)}"
         )
         if self.scope == STRICT:
+            beside = (
+                f" (also rho {round_up(self.rho)} of zero-concentrated privacy, and epsilon "
+                f"{round_up(self.epsilon_at_delta or 0)} at delta {self.delta:g})"
+                if self.rho is not None
+                else ""
+            )
             return (
                 f"{self.mechanism}: epsilon {as_written(self.epsilon or 0)}{_for_unit(self.unit)} for "
-                f"{counted(self.m, 'draw')} of parameters over {self.n:,} records (also rho "
-                f"{round_up(self.rho or 0)} of zero-concentrated privacy, and epsilon "
-                f"{round_up(self.epsilon_at_delta or 0)} at delta {self.delta:g}); {self.promise}"
+                f"{counted(self.m, 'draw')} of parameters over {self.n:,} records{beside}; {self.promise}"
                 f"{_seeded(self.releasable)}."
             )
         return (
@@ -178,7 +192,8 @@ class Guarantee:
     @property
     def promise(self) -> str:
         """What is promised, in words."""
-        return promise_of(self.rules) if self.strict is None else self.strict.promise
+        words = promise_of(self.rules) if self.strict is None else self.strict.promise
+        return words + (CAPPED if self.strict is not None and self.unit != ROW else "")
 
     @property
     def neighbours(self) -> str:
@@ -230,17 +245,18 @@ class Guarantee:
         """What a strict promise comes to for one unit of privacy, in other currencies too."""
         if self.strict is None or self.policy_epsilon is None:
             return {}
-        rho = concentrated(self.strict.epsilon_per_draw, self.m, self.max_rows)
-        pure = of_unit(self.policy_epsilon, self.max_rows)
-        return {
+        stated = {
+            "exact": self.strict.exact,
             "contribution": self.strict.contribution,
             "grid": self.strict.grid,
             "scalar": self.strict.scalar,
             "epsilon_replace": of_unit(self.policy_epsilon, 2 * self.max_rows),
-            "rho": rho,
-            "delta": DELTA,
-            "epsilon_at_delta": min(pure, epsilon_at(rho)),
         }
+        if not self.strict.exact:  # concentrated privacy does not survive a chain that is slightly off
+            return stated
+        rho = concentrated(self.strict.epsilon_per_draw, self.m, self.max_rows)
+        pure = of_unit(self.policy_epsilon, self.max_rows)
+        return {**stated, "rho": rho, "delta": DELTA, "epsilon_at_delta": min(pure, epsilon_at(rho))}
 
     def __str__(self) -> str:
         """One honest sentence; numbers are rounded up."""

@@ -38,7 +38,7 @@ def lines_of(standings: Sequence[Standing]) -> tuple[tuple[str, ...], list[tuple
             s.s_pmse,
             None if s.claim is None or s.scope == NONE else page.bound(s.claim),
             None if s.loss is None else page.bound(s.loss),
-            {True: "yes", False: "NO", None: ""}[s.kept],
+            {True: "yes", False: "NO", None: "by proof" if s.scope == STRICT else ""}[s.kept],
             s.seconds,
             s.failed,
         )
@@ -55,11 +55,11 @@ def utility_figure(standings: Sequence[Standing], own: Mapping[str, float]) -> F
     """Utility against epsilon, a line per mechanism; both axes' errors as logarithms, since they span decades."""
     labels = list(dict.fromkeys(s.label for s in standings if s.epsilon is not None))
     measures = (
-        ("Mean relative error of the statistics", lambda s: relative_error(s, own)),
-        ("Wasserstein distance", lambda s: s.wasserstein),
+        ("Mean relative error of the statistics", "log10 of the error", lambda s: relative_error(s, own)),
+        ("Wasserstein distance", "log10 of the distance", lambda s: s.wasserstein),
     )
     panels = []
-    for title, measure in measures:
+    for title, y_label, measure in measures:
         marks: list[Mark] = []
         for label in labels:
             points = sorted((s.epsilon or 0.0, measure(s)) for s in standings if s.label == label)
@@ -72,7 +72,7 @@ def utility_figure(standings: Sequence[Standing], own: Mapping[str, float]) -> F
             if s.epsilon is None and measure(s) > 0:
                 marks.append(Reference(f"{s.label}, no privacy", float(np.log10(measure(s))), "y", series=s.label))
         words = [mark.tip for mark in marks if isinstance(mark, Line)]
-        panels.append(Panel(title, "epsilon in all", tuple(marks), f"{title}: {'; '.join(words)}.", "log10"))
+        panels.append(Panel(title, "epsilon in all", tuple(marks), f"{title}: {'; '.join(words)}.", y_label))
     return Figure(
         "utility_against_epsilon",
         "Utility against epsilon",
@@ -106,7 +106,7 @@ def build(table: Table, standings: Sequence[Standing], m: int, notes: Sequence[s
         *(page.note(words) for words in notes),
         page.figure_block(utility_figure(standings, own)),
     )
-    banner = SIMULATED if table.twin else "CONFIDENTIAL. This page was computed from single records: do not publish it."
+    banners = () if table.twin else ("CONFIDENTIAL. This page was computed from single records: do not publish it.",)
     return page.Page(
-        "Mechanisms compared", (page.Section("league", "League table", blocks),), (banner,), f"alphasynth {__version__}"
+        "Mechanisms compared", (page.Section("league", "League table", blocks),), banners, f"alphasynth {__version__}"
     )

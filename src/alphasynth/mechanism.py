@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,9 @@ import numpy as np
 from alphasynth.calibrate import Found, Search, search
 from alphasynth.contribution import STRICT, Strict
 from alphasynth.errors import CalibrationError, InputError, found
+from alphasynth.families import Poisson
 from alphasynth.fit import Fit, Problem, fit
+from alphasynth.model import Model
 from alphasynth.sampler import Key, child
 from alphasynth.weights import BW, CW, LW, SW, Reweight, Rule
 
@@ -159,13 +162,24 @@ def take_step(
 
 def settled(rule: BW, target: float, problem: Problem) -> BW:
     """Budget weights with their bound, and a cap that is `auto_cap` where it was left to that."""
-    cap = auto_cap(2 * target, problem.records.n) if rule.cap == "auto" else rule.cap
+    cap = auto_cap(2 * target, problem.model, problem.records.n) if rule.cap == "auto" else rule.cap
     return replace(rule, bound=target, cap=cap)
 
 
-def auto_cap(epsilon_per_draw: float, n: int) -> float:
-    """The cap that suits an epsilon per draw and a number of rows; public, since both are."""
-    return min(1.0, epsilon_per_draw / 11)
+def auto_cap(epsilon_per_draw: float, model: Model, n: int) -> float:
+    """The cap that suits an epsilon per draw, a family and a number of rows; public, since all of them are.
+
+    12 / n + epsilon / (9 + 2.4 log10 n), or / (2 + 1.5 log10 n) for Poisson, whose log-likelihoods are shorter; at most
+    1. Fitted to simulated tables (docs/trust.md): a larger n asks for a smaller cap, since what a cap spares in bias
+    stays while what it costs in scatter falls.
+
+    >>> from alphasynth.priors import NormalPrior
+    >>> round(auto_cap(4.0, Poisson.with_coefficients(NormalPrior(), 1), 1_000), 3)
+    0.627
+    """
+    digits = math.log10(n)
+    per_weight = 2 + 1.5 * digits if isinstance(model, Poisson) else 9 + 2.4 * digits
+    return min(1.0, 12 / n + epsilon_per_draw / per_weight)
 
 
 def _iterate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from alphasynth.records import Records
 # Canaries beside 0: this many times the largest response, whatever it is.
 FAR = (2, 10)
 FARTHEST = 1e8  # of counts, which models refuse beyond
+MOST_PLACES = 7  # covariates that a canary is tried at
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,27 +41,51 @@ def held_only(records: Records, counts: np.ndarray) -> Records:
     return Records(records.response, columns, counts[keep], None)
 
 
-def with_canaries(records: Records, values: Sequence[float]) -> Records:
+class Canary(NamedTuple):
+    """A record to add: its place among the distinct rows, and what may be said of it."""
+
+    row: int
+    name: str
+
+
+def with_canaries(records: Records, values: Sequence[float]) -> tuple[Records, list[Canary]]:
     """The records and, as distinct rows of which there are none yet, canaries with these responses.
 
-    A canary takes its other columns from the record of the largest response.
+    A canary takes its other columns from the record of the largest response and, where there are numeric covariates,
+    from those of their extremes, where a record has most leverage.
     """
     response = np.asarray(records.columns[records.response])
     if response.dtype.kind not in "iuf":
         raise InputError(f"an audit needs a numeric response, found that {records.response!r} is not")
-    top = int(np.argmax(response))
-    new = [value for value in dict.fromkeys(values) if not (_same_beside(records, top) & (response == value)).any()]
-    rows = np.concatenate([np.arange(records.size), np.full(len(new), top)])
+    places = _extreme_places(records, response)
+    group = records.group([name for name in records.columns if name != records.response])
+    canaries, templates, new = [], [], []
+    for number, value in enumerate(dict.fromkeys(values), start=1):
+        for corner, place in enumerate(places, start=1):
+            name = f"added: canary {number}" + (f" at covariates {corner}" if len(places) > 1 else "")
+            held = np.flatnonzero((group == group[place]) & (response == value))
+            if len(held) == 0:
+                templates.append(place)
+                new.append(value)
+            canaries.append(Canary(int(held[0]) if len(held) else records.size + len(new) - 1, name))
+    rows = np.concatenate([np.arange(records.size), np.array(templates, np.int64)])
     columns: dict[str, Any] = {name: column[rows] for name, column in records.columns.items()}
     whole = response.dtype.kind in "iu" and all(value == int(value) for value in new)
     columns[records.response] = np.concatenate([response, np.asarray(new)]).astype(np.int64 if whole else np.float64)
-    return replace(records, columns=columns, counts=np.concatenate([records.counts, np.zeros(len(new), np.int64)]))
+    counts = np.concatenate([records.counts, np.zeros(len(new), np.int64)])
+    return replace(records, columns=columns, counts=counts, index=None), canaries
 
 
-def _same_beside(records: Records, row: int) -> np.ndarray:
-    """Which distinct rows share all columns but the response with a row."""
-    group = records.group([name for name in records.columns if name != records.response])
-    return group == group[row]
+def _extreme_places(records: Records, response: np.ndarray) -> list[int]:
+    """Rows of the largest response and of each numeric covariate's extremes, one for each set of covariates."""
+    places = [int(np.argmax(response))]
+    others = [name for name in records.columns if name != records.response]
+    for name in others:
+        column = records.columns[name]
+        if getattr(column.dtype, "kind", "O") in "iuf":
+            places += [int(np.argmax(column)), int(np.argmin(column))]
+    group = records.group(others)
+    return [places[i] for i in sorted(np.unique(group[places], return_index=True)[1])][:MOST_PLACES]
 
 
 def far_values(records: Records) -> list[float]:
@@ -79,31 +104,28 @@ def check_canaries(values: Sequence[Any]) -> list[float]:
     return [float(value) for value in values]
 
 
-def neighbours(held: Records, canaries: Sequence[float], risk: np.ndarray, most: int | None = None) -> list[Neighbour]:
+def neighbours(held: Records, canaries: Sequence[Canary], risk: np.ndarray, most: int | None = None) -> list[Neighbour]:
     """One neighbour per distinct row with one record less, and one per canary with one more.
 
     Equal records make equal neighbours, so these are all there are. With more than `most` rows, those of the largest
-    and the smallest `risk` (by distinct row) and of the extreme responses stand for the rest.
+    and the smallest `risk` (by distinct row), of the extreme responses and of extreme covariates stand for the rest.
     """
     response = np.asarray(held.columns[held.response], np.float64)
     present = np.flatnonzero(held.counts > 0)
     if most is not None and len(present) > most:
-        present = _extremes(present, risk, response, most)
+        corners = [row for row in _extreme_places(held, response) if held.counts[row] > 0]
+        present = np.unique([*_extremes(present, risk, response, most).tolist(), *corners])
     order = np.argsort(-response, kind="stable")
     ahead = np.zeros(len(response), np.int64)
     ahead[order] = np.cumsum(held.counts[order]) - held.counts[order]
     n = held.n
-    found_rows = [
+    removed = [
         Neighbour(row, False, f"removed: rank {ahead[row] + 1:,} of {n:,} by response", _changed(held.counts, row, -1))
         for row in present.tolist()
         if n > 2
     ]
-    top = int(np.argmax(np.where(held.counts > 0, response, -np.inf)))
-    beside = _same_beside(held, top)
-    for number, value in enumerate(canaries, start=1):
-        row = int(np.flatnonzero(beside & (response == value))[0])
-        found_rows.append(Neighbour(row, True, f"added: canary {number}", _changed(held.counts, row, 1)))
-    return found_rows
+    added = [Neighbour(one.row, True, one.name, _changed(held.counts, one.row, 1)) for one in canaries]
+    return removed + added
 
 
 def _changed(counts: np.ndarray, row: int, by: int) -> np.ndarray:

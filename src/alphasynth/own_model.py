@@ -13,7 +13,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from alphasynth.errors import InputError, found
-from alphasynth.formula import Formula, design_matrix, require_declared
+from alphasynth.formula import Formula, design_of, require_declared
 from alphasynth.model import Array, Columns, Rows, Theta
 from alphasynth.records import Records
 
@@ -22,6 +22,7 @@ ROWS_PER_KEY = 1_024
 # Points tried, about the origin of the coordinates, for one where the log-likelihood is finite.
 STARTS, START_SPREAD = 64, 2.0
 CLIMB = 100  # steps to a row's own largest log-likelihood
+BOUNDED_RISE = 1.0  # what three times as many steps may add
 # The first this many rows are computed a second time, apart from the rest, to see that they read no other row.
 ROWS_COMPARED = 1_000
 
@@ -52,12 +53,14 @@ class OwnModel:
         response = records.columns[formula.response][first]
         if not isinstance(response, np.ndarray) or response.dtype.kind not in "iufb":
             raise InputError(f"column {formula.response!r} must be numeric, found a column that is not")
-        X = design_matrix(formula, {name: records.columns[name][first] for name in formula.covariates}, counts)
+        X = design_of(formula, records)[first]
         if not callable(self.model):
             raise InputError(f"the model must be a function of X and y, found {found(self.model)}")
         model = BoundModel(self.model, self.observed, X.shape[1])
         _check_sites(model)
         rows = Rows.pad({"y": response.astype(np.float64), "X": X}, of, np.zeros(model.prior.size))
+        if strict:
+            _check_bounded(model)
         rows = _with_start(model, rows, counts)
         return model, rows.for_strict(model.peak(rows.distinct)) if strict else rows
 
@@ -131,8 +134,8 @@ class BoundModel:
         return np.concatenate([np.asarray(value) for value in values])[:rows]
 
 
-@partial(jax.jit, static_argnames="model")
-def _climb(model: BoundModel, row: Columns) -> Array:
+@partial(jax.jit, static_argnames=("model", "steps"))
+def _climb(model: BoundModel, row: Columns, steps: int = CLIMB) -> Array:
     """Largest log-likelihood of one row: from the best of fixed points up by Newton's method, damped; finite or -inf.
 
     A row by itself, so that what comes out cannot depend on another. It need not be the supremum: any function of the
@@ -161,7 +164,22 @@ def _climb(model: BoundModel, row: Columns) -> Array:
             jnp.where(up, damping / 10, jnp.minimum(damping * 10, 1e12)),
         )
 
-    return jax.lax.fori_loop(0, CLIMB, step, (best, values.max(), jnp.array(1e-3)))[1]
+    return jax.lax.fori_loop(0, steps, step, (best, values.max(), jnp.array(1e-3)))[1]
+
+
+def _check_bounded(model: BoundModel) -> None:
+    """Refuse models whose log-likelihood has no upper bound: centred there, every record would be cut everywhere.
+
+    Tried on two values that have nothing to do with a table, 0 and 1: does the climb go on where it should have ended?
+    """
+    for value in (0.0, 1.0):
+        row = {"y": jnp.full(1, value), "X": jnp.ones((1, model.K))}
+        near, far = (float(_climb(model, row, steps)) for steps in (CLIMB, 4 * CLIMB))
+        if far - near > BOUNDED_RISE:
+            raise InputError(
+                "a strict mechanism needs a model whose log-likelihood is bounded: give its scale a smallest value (an "
+                "sd that is some constant plus a parameter, say), found one that rises without end"
+            )
 
 
 def _starts(size: int) -> np.ndarray:

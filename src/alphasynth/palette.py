@@ -14,6 +14,11 @@ COLOURS = {
     "SW": "#009e73",
     "LW_final": "#d55e00",
     "CW_final": "#3b6fd4",
+    "BW": "#7b5ea7",
+    "Censored": "#c2185b",
+    "BetaDivergence": "#a0522d",
+    "Histogram": "#2f8f9d",
+    "OpenDP": "#b8a300",
     SYNTHETIC: "#009e73",
 }
 # For labels of the user's own, in the order in which they appear.

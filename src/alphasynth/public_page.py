@@ -10,7 +10,7 @@ from alphasynth import figures, page
 from alphasynth.accounting import as_written, counted, round_up
 from alphasynth.catalogue import FAMILIES, MECHANISMS
 from alphasynth.formula import Formula
-from alphasynth.guarantee import SCOPES, STRICT, PublicGuarantee
+from alphasynth.guarantee import ROW, SCOPES, STRICT, PublicGuarantee
 from alphasynth.measures import TAILS, VECTOR_WEIGHTS, is_vector
 from alphasynth.records import Records
 from alphasynth.release import Release
@@ -77,6 +77,8 @@ def _data(release: Release, tables: list[Records], response: str) -> tuple[page.
     public = ", ".join(guarantee.public_columns) or "none"
     family = FAMILIES.get(guarantee.family, "")
     limited = "each record's part in the fit being limited by a weight" if guarantee.rules else "without weights"
+    if guarantee.scope == STRICT:
+        limited = "what each record adds to the fit being bounded"
     made = (
         f"The column {response} is synthetic: its values were simulated by a statistical model fitted to "
         f"{guarantee.n:,} confidential records, {limited}. A simulated value can equal a real one by chance."
@@ -130,10 +132,14 @@ def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
     """What a strict promise comes to in other currencies, and the public inputs that it rests on."""
     if guarantee.scope != STRICT:
         return []
+    concentrated = []
+    if guarantee.rho is not None:
+        at_delta = f"epsilon at delta {guarantee.delta:g}", round_up(guarantee.epsilon_at_delta or 0)
+        concentrated = [("zero-concentrated privacy, rho", round_up(guarantee.rho)), at_delta]
+    what = "a row" if guarantee.unit == ROW else "a unit"
     return [
-        ("epsilon when a row is replaced", as_written(guarantee.epsilon_replace or 0)),
-        ("zero-concentrated privacy, rho", round_up(guarantee.rho or 0)),
-        (f"epsilon at delta {guarantee.delta:g}", round_up(guarantee.epsilon_at_delta or 0)),
+        (f"epsilon when {what} is replaced", as_written(guarantee.epsilon_replace or 0)),
+        *concentrated,
         ("what a record adds", "; ".join(guarantee.contribution)),
         ("public grid", "; ".join(guarantee.grid) or "none: Markov chain Monte Carlo"),
     ]
@@ -166,7 +172,7 @@ def _use(release: Release, names: list[str], tables: list[Records], response: st
         )
     if vector:
         blocks.append(page.warning(VECTOR_WEIGHTS))
-    elif _has_interval(guarantee):
+    elif guarantee.m > 1:
         blocks.append(page.note(COVERS))
     if is_numeric(tables[0].columns[response]):
         blocks += _statistics(release, names, tables, response, vector)
@@ -220,6 +226,14 @@ def _program(release: Release, response: str) -> str:
         lines.append(f"w = pd.Series([table[{response!r}].var() / len(table) for table in tables])")
     if guarantee.tables_per_draw > 1:
         lines.append(f"q = q.groupby(q.index // {guarantee.tables_per_draw}).mean()  # tables of one draw first")
+    if guarantee.m == 1 and guarantee.scalar is not None:
+        lines += [
+            f"w = pd.Series([table[{response!r}].var() / len(table) for table in tables])",
+            f"T = w.mean() * len(tables[0]) / {guarantee.n} * (1 + 1 / {guarantee.scalar!r}) + w.mean() / len(tables)",
+            "reach = 1.96 * T**0.5",
+            "print(q.mean(), q.mean() - reach, q.mean() + reach)",
+        ]
+        return "\n".join(lines)
     if guarantee.m == 1:
         return "\n".join([*lines, "print(q.mean())"])
     lines += [

@@ -16,7 +16,7 @@ from alphasynth import __version__
 from alphasynth.audit import Finding
 from alphasynth.databases import without_password
 from alphasynth.fit import Fit
-from alphasynth.guarantee import Guarantee, PublicGuarantee
+from alphasynth.guarantee import ROW, Guarantee, PublicGuarantee
 from alphasynth.rounds import round_labels
 from alphasynth.run_folder import SUMMARY, Staging
 from alphasynth.settings import Settings
@@ -38,7 +38,7 @@ def state(public: PublicGuarantee, files: Sequence[str]) -> dict[str, Any]:
         **asdict(public),
         "n_is_public": True,
         "public_inputs": [name for name in vars(public) if name not in STATEMENTS],
-        "policy_epsilon_is_for": "one row of the table",
+        "policy_epsilon_is_for": "one row of the table" if public.unit == ROW else "one row that took part",
         "tables": [{"file": name, "draw": i // public.tables_per_draw + 1} for i, name in enumerate(files)],
     }
 

@@ -107,7 +107,8 @@ def warn_of_coarse_grid(problem: Problem, released: Draws) -> None:
     if not (isinstance(model, Bounded) and isinstance(grid, PublicGrid) and hasattr(model.model, "peak")):
         return
     axes = grid.axes(model, problem.rows.columns)
-    drop = problem.records.n * _drop(model, problem.rows.distinct, released, [axis.step for axis in axes])
+    counts = problem.rows.total(problem.records.counts)[: problem.rows.size].astype(np.int64)
+    drop = problem.records.n * _drop(model, problem.rows.distinct, counts, released, [axis.step for axis in axes])
     # Where one step costs a normal posterior this much, it is WIDEST_STEP standard deviations wide.
     coarse = [axis for axis, lost in zip(axes, drop, strict=True) if lost > WIDEST_STEP**2 / 2]
     if coarse:
@@ -120,13 +121,14 @@ def warn_of_coarse_grid(problem: Problem, released: Draws) -> None:
         )
 
 
-def _drop(model: Bounded, rows: Columns, released: Draws, steps: Sequence[float]) -> np.ndarray:
+def _drop(model: Bounded, rows: Columns, counts: np.ndarray, released: Draws, steps: Sequence[float]) -> np.ndarray:
     """How much a record's expected contribution falls one step from the first released draw, by coordinate (D,)."""
     theta = {name: value[0] for name, value in released.theta.items()}
     rng = np.random.default_rng(0)
     columns = {}
-    if "X" in rows:
-        columns["X"] = np.asarray(rows["X"])[rng.integers(len(rows["X"]), size=SIMULATED)]
+    if "X" in rows:  # all rows of the table, in sorted order: nothing but the public covariates decides which are taken
+        X, times = np.unique(np.repeat(np.asarray(rows["X"]), counts, axis=0), axis=0, return_counts=True)
+        columns["X"] = X[rng.choice(len(X), SIMULATED, p=times / times.sum())]
     y = np.asarray(model.simulate(rng, theta, columns, SIMULATED), np.float64)
     columns |= count_columns(y) if isinstance(model.model, Poisson | NegativeBinomial) else {"y": y}
     columns[PEAK] = model.model.peak(columns)  # type: ignore[attr-defined]

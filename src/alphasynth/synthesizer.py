@@ -18,6 +18,7 @@ from alphasynth.families import FAMILIES, bind_counts
 from alphasynth.fit import NUM_DRAWS, Problem, check_settings, in_64_bit
 from alphasynth.formula import Formula
 from alphasynth.frames import Frame, column_names, require
+from alphasynth.grid import Grid
 from alphasynth.grouping import Grouped, Stored
 from alphasynth.guarantee import Guarantee, scope_of
 from alphasynth.lipschitz import Lipschitz
@@ -112,6 +113,11 @@ class Synthesizer:
         self._check_public()
         self.sampler = sampler
         check_settings(Automatic() if sampler is None else sampler, num_draws, thresh)
+        if self.strict and isinstance(sampler, Grid):
+            raise InputError(
+                "a strict mechanism must not draw on Grid, whose points are placed by the table; leave sampler out for "
+                "the public grid, found Grid"
+            )
         if self.strict and thresh != 1:
             raise InputError(f"thresh must be 1 with a strict mechanism, which drops no draws, found {found(thresh)}")
         self.num_draws = num_draws
@@ -216,6 +222,7 @@ class Synthesizer:
         records = Records.from_table(table, names)
         return records, Layout.of(table, self.formula.response, self.public), None
 
+    @in_64_bit
     def bind(self, records: Records) -> Problem:
         """Records bound to the model and the sampler."""
         for rule in self.mechanism.rules:

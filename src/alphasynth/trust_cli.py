@@ -83,6 +83,7 @@ def audit(
         from alphasynth.audit import AUDITS, MOST_ROWS
         from alphasynth.audit import audit as run_audits
         from alphasynth.job import Stage, open_settings, synthesizer_of
+        from alphasynth.public_grid import PublicGrid
 
         unknown = [name for name in wanted or () if name not in AUDITS]
         if unknown:
@@ -91,11 +92,12 @@ def audit(
         tell(Stage("fitting the mechanism", 0, 1))
         synthesizer.fit(open_settings(settings))
         subject = synthesizer.subject_
-        small = subject.bind(subject.records).model.prior.size <= 2
+        bound = subject.bind(subject.records)
+        usual = ["density"] if isinstance(bound.sampler, PublicGrid) else ["density", "draw"]
         findings = run_audits(
             np.random.SeedSequence(settings.seed),
             subject,
-            wanted or (["density", "draw"] if small else ["draw"]),
+            wanted or (usual if bound.model.prior.size <= 2 else ["draw"]),
             extra,
             MOST_ROWS if neighbours is None else neighbours,
             trials,
