@@ -1,6 +1,6 @@
-"""The numbers behind docs/trust.md: where claims break, errors at given claims, and how the best cap moves.
+"""The numbers behind docs/trust.md: where claims break, errors at given claims, how the best cap moves.
 
-    python benchmarks/trust.py breaks|errors|caps [--quick]
+    python benchmarks/trust.py breaks|canaries|errors|caps [--quick]
 
 Each prints its table and writes benchmarks/results/trust-<name>.json.
 """
@@ -93,6 +93,36 @@ def extreme_losses(s: Synthesizer, records: Records) -> tuple[float, float, bool
         losses.append(loss_between(own, other))
         broken |= losses[-1] > max(own.claim, other.claim)
     return own.claim, max(losses), broken
+
+
+def canaries(quick: bool) -> list[dict]:
+    """Exact loss when one record is added to the 1,000 counts of tests/reference/nb_mixture.csv."""
+    y = np.loadtxt(Path(__file__).parents[1] / "tests" / "reference" / "nb_mixture.csv", skiprows=1, delimiter=",")
+    records = records_of((y if y.ndim == 1 else y[:, 0]).astype(int))
+    largest = int(records.columns["y"].max())
+    cases = {
+        "LW": ("LW", {}),
+        "LW at 8": ("LW", {"epsilon": 8.0}),
+        "LW_final": ("LW_final", {"k": 0.95}),
+        "SW": ("SW", {}),
+        "SW at 4": ("SW", {"epsilon": 4.0}),
+        "CW": ("CW", {**RADIUS, "scale": 1.0}),
+        "CW_final": ("CW_final", {**RADIUS, "k": 0.95}),
+        "BW at 10": ("BW", {"epsilon": 10.0}),
+        "BW at 4": ("BW", {"epsilon": 4.0}),
+    }
+    lines = []
+    for label, (name, options) in list(cases.items())[: 2 if quick else None]:
+        s = synthesizer(name, **options)
+        own = output(s.bind(records), s.mechanism, s.target)
+        for what, value in {"0": 0, "twice the largest": 2 * largest, "ten times the largest": 10 * largest}.items():
+            values, counts = np.append(records.columns["y"], value), np.append(records.counts, 1)
+            order = np.argsort(values, kind="stable")
+            other = output(s.bind(Records("y", {"y": values[order]}, counts[order], None)), s.mechanism, s.target)
+            claim = max(own.claim, other.claim)
+            lines.append({"mechanism": label, "added": what, "claim": claim, "loss": loss_between(own, other)})
+            print(lines[-1], flush=True)
+    return lines
 
 
 @in_64_bit
@@ -217,11 +247,11 @@ def excess_of_auto(family: str, epsilon: float, n: int, by_cap: dict[float, floa
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", choices=("breaks", "errors", "caps"))
+    parser.add_argument("name", choices=("breaks", "canaries", "errors", "caps"))
     parser.add_argument("--quick", action="store_true", help="a few databases, nothing written")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    lines = {"breaks": breaks, "errors": errors, "caps": caps}[asked.name](asked.quick)
+    lines = {"breaks": breaks, "canaries": canaries, "errors": errors, "caps": caps}[asked.name](asked.quick)
     if not asked.quick:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"trust-{asked.name}.json").write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")

@@ -25,6 +25,7 @@ INSTANCE_PROMISE = (
     "the weights of others (LW, CW, re-weighting, any number that was searched) the loss can be larger"
 )
 AUDITED = "; exact audits of LW and LW_final found databases where it is, the more often the more records there are"
+SW_AUDITED = "; exact audits of SW aimed at an epsilon found that one record added can take it far above"
 BUDGET_PROMISE = (
     "an estimate for this database: each weight is what the policy's budget allows its own record, by the largest "
     "log-likelihood of that record over the posterior draws at hand; it is not epsilon-differential privacy, since "
@@ -63,7 +64,7 @@ def promise_of(rules: Sequence[str]) -> str:
         return NO_PROMISE
     if list(rules) == ["BW"]:
         return BUDGET_PROMISE
-    return INSTANCE_PROMISE + (AUDITED if "LW" in rules else "")
+    return INSTANCE_PROMISE + (AUDITED if "LW" in rules else SW_AUDITED if "SW" in rules else "")
 
 
 def scope_of(rules: Sequence[str], strict: bool) -> str:
