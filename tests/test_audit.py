@@ -268,8 +268,9 @@ def test_losses_of_draws_see_a_change_of_scale():
 def test_neighbours_are_all_there_are_and_named_by_rank():
     table = pd.DataFrame({"y": [5, 5, 7, 9]})
     records = Records.from_table(table, ["y"])
-    assert far_values(records) == [0.0, 18.0, 90.0]
-    held, canaries = with_canaries(records, [0.0, 7.0, 90.0, 7.0])
+    far = {"0": 0.0, "2 times the largest response": 18.0, "10 times the largest response": 90.0}
+    assert far_values(records) == far
+    held, canaries = with_canaries(records, {"0": 0.0, "canary 7": 7.0, "far": 90.0})
     assert held.counts.tolist() == [2, 1, 1, 0, 0]
     assert held.columns["y"].tolist() == [5, 7, 9, 0, 90]
     around = neighbours(held, canaries, np.ones(5))
@@ -277,9 +278,9 @@ def test_neighbours_are_all_there_are_and_named_by_rank():
         "removed: rank 3 of 4 by response",
         "removed: rank 2 of 4 by response",
         "removed: rank 1 of 4 by response",
-        "added: canary 1",
-        "added: canary 2",
-        "added: canary 3",
+        "added: 0",
+        "added: canary 7",
+        "added: far",
     ]
     assert [one.counts.sum() for one in around] == [3, 3, 3, 5, 5, 5]
     assert around[4].records(held).counts.tolist() == [2, 2, 1]
@@ -290,10 +291,10 @@ def test_neighbours_are_all_there_are_and_named_by_rank():
 
 def test_canaries_are_tried_where_a_record_has_most_leverage():
     table = pd.DataFrame({"y": [5, 6, 7, 9], "x": [1.0, -40.0, 2.0, 3.0], "z": ["a", "b", "a", "b"]})
-    held, canaries = with_canaries(Records.from_table(table, ["y", "x", "z"]), [0.0])
+    held, canaries = with_canaries(Records.from_table(table, ["y", "x", "z"]), {"0": 0.0})
     added = pd.DataFrame({name: np.asarray(column) for name, column in held.columns.items()})[4:]
     assert sorted(added.x) == [-40.0, 3.0]
-    assert [one.name for one in canaries] == ["added: canary 1 at covariates 1", "added: canary 1 at covariates 2"]
+    assert [one.name for one in canaries] == ["added: 0, extreme covariates 1", "added: 0, extreme covariates 2"]
 
 
 def test_a_black_box_audit_of_lw_shows_something_and_states_its_ceiling(mixture):
@@ -311,6 +312,8 @@ def test_a_black_box_tells_tables_apart_where_the_mechanism_leaks():
     unweighted = Synthesizer("y ~ 1", family="poisson", mechanism="Unweighted", m=1, seed=1).fit(table)
     found = audit(KEY, unweighted.subject_, ["black-box"], canaries=[10_000], trials=100)[0]
     assert found.loss == pytest.approx(found.ceiling)
+    assert found.scope == "none"
+    assert found.kept  # nothing is claimed, so nothing is broken
 
 
 def test_what_cannot_be_audited_is_refused(mixture, regression):
@@ -388,6 +391,9 @@ def test_the_black_box_prints_its_ceiling(alone, mixture, capsys):
     [
         (["--mechanism", "LW", "--audits", "magic"], "--audits must be among"),
         (["--mechanism", "LW", "--canary", "many"], "--canary must be numbers"),
+        (["--mechanism", "LW", "--canary", "1.5"], "--canary must be counts, whole numbers"),
+        (["--mechanism", "LW", "--neighbours", "0"], "--neighbours must be at least 1"),
+        (["--mechanism", "LW", "--trials", "1"], "--trials must be at least 40"),
         (["--mechanism", "Censored"], "needs an epsilon"),
     ],
 )

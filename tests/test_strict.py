@@ -15,12 +15,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from alphasynth import contribution, families, public_grid, strict
+from alphasynth import contribution, families, page, public_grid, public_page, strict
 from alphasynth.contribution import BetaDivergence, Bounded, Censored
 from alphasynth.density import Target
 from alphasynth.diagnostics import Diagnostics
 from alphasynth.divergence import pure_loss
-from alphasynth.errors import GridWarning, InputError
+from alphasynth.errors import InputError, StrictWarning
 from alphasynth.families import NegativeBinomial, Poisson, count_columns, count_peak
 from alphasynth.fit import in_64_bit
 from alphasynth.formula import Formula, require_declared
@@ -208,7 +208,7 @@ def test_a_covariate_scaled_by_the_table_is_caught_by_the_loss(monkeypatch, fres
     assert loss(synthesizer, table, table[:-1]) > 0.5 * 1.01
 
 
-@pytest.mark.filterwarnings("ignore::alphasynth.errors.GridWarning")
+@pytest.mark.filterwarnings("ignore::alphasynth.errors.StrictWarning")
 def test_a_dropped_centre_is_caught_by_utility(mixture, monkeypatch, fresh):
     """Without f* nearly every contribution is cut and the draws follow the prior; with it they find the mean."""
     limits = {"mean": (1.0, 1_000.0), "phi": (1.0, 100.0)}
@@ -424,8 +424,10 @@ def test_what_is_not_finite_is_cut():
 
 def test_a_coarse_grid_warns_and_the_warning_knows_nothing_of_the_table(mixture):
     options = {"family": "negative_binomial", "mechanism": "Censored", "m": 1, "epsilon": 8.0, "seed": 1}
-    with pytest.warns(GridWarning, match="coarse beside what 1,000 records tell of mean"):
+    with pytest.warns(StrictWarning, match="coarse beside what 1,000 records tell of mean"):
         Synthesizer("y ~ 1", **options, step=0.2).fit(mixture)
+    with pytest.warns(StrictWarning, match="50 records at this epsilon count like 0.62"):
+        Synthesizer("y ~ 1", **{**options, "epsilon": 0.1}).fit(mixture[:50])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Synthesizer("y ~ 1", **options).fit(mixture)
@@ -446,6 +448,9 @@ def test_a_coarse_grid_warns_and_the_warning_knows_nothing_of_the_table(mixture)
         ({"sampler": Grid()}, "whose points are placed by the table"),
         ({"beta": 0.5}, "takes cut"),
         ({"mechanism": "BetaDivergence", "bound": 2.0}, "at most 1"),
+        ({"mechanism": "BetaDivergence", "bound": 1e-4}, "bound must be at least 0.9"),
+        ({"mechanism": "LW", "epsilon": None, "sampler": PublicGrid()}, "must have a strict mechanism"),
+        ({"sampler": PublicGrid(), "step": 0.1}, "found them beside it"),
         ({"mechanism": "LW", "step": 0.1}, "strict mechanism's public grid"),
     ],
 )
@@ -453,6 +458,25 @@ def test_bad_strict_settings_get_one_sentence(options, words, mixture):
     given = {"mechanism": "Censored", "epsilon": 1.0, **options}
     with pytest.raises(InputError, match=words):
         Synthesizer("y ~ 1", family="negative_binomial", m=1, **given).fit(mixture)
+
+
+@pytest.mark.filterwarnings("ignore:the public grid is coarse")
+def test_a_draw_at_a_limit_is_warned_of_and_has_no_interval(mixture, tmp_path):
+    """The mean is 100 and the limits end at 60: draws pile up there, and the release says so."""
+    limits = {"mean": (1, 60), "phi": (1, 100)}
+    made = Synthesizer(
+        "y ~ 1", family="negative_binomial", mechanism="Censored", m=1, epsilon=4.0, limits=limits, seed=1
+    )
+    with pytest.warns(StrictWarning, match="lies at a limit of mean on the public grid"):
+        made.fit(mixture)
+    release = made.release()
+    assert release.guarantee.at_limit
+    html = page.render(public_page.build(release))
+    assert "lies at a limit of the public grid" in html
+    assert "95 % interval, from T" not in html
+    fine = Synthesizer("y ~ 1", family="negative_binomial", mechanism="Censored", m=1, epsilon=4.0, seed=1).fit(mixture)
+    assert not fine.release().guarantee.at_limit
+    assert "95 % interval, from T" in page.render(public_page.build(fine.release()))
 
 
 def test_a_grid_takes_one_or_two_parameters(regression):

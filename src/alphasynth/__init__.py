@@ -13,7 +13,7 @@ _HOME = {
     "DiagnosticsError": "errors",
     "InputError": "errors",
     "AuditWarning": "errors",
-    "GridWarning": "errors",
+    "StrictWarning": "errors",
     "SamplerWarning": "errors",
     "Records": "records",
     "LkjPrior": "priors",

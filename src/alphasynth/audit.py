@@ -14,6 +14,7 @@ from alphasynth.divergence import AUDIT_DELTA
 from alphasynth.draw_audit import Found, Replay, audit_draws
 from alphasynth.errors import InputError, found
 from alphasynth.fit import Problem, in_64_bit
+from alphasynth.guarantee import NONE
 from alphasynth.mechanism import Mechanism, Trail
 from alphasynth.neighbours import Neighbour, check_canaries, far_values, neighbours, with_canaries
 from alphasynth.public_grid import QUANTA, Axis, PublicGrid, cost_of_row, prepare, prior_weights, total_cost
@@ -34,7 +35,8 @@ ROUNDING = 1e-9
 class Finding:
     """What an audit found (confidential): the claim and the loss for one draw, towards the worst of the neighbours.
 
-    `worst` names it by its rank. `loss` is at `delta`. A black-box audit shows a lower bound, at most its `ceiling`.
+    `worst` names it by its rank, or by what was added. `loss` is at `delta`. A black-box audit shows a lower bound, at
+    most its `ceiling`.
     """
 
     audit: str
@@ -48,8 +50,8 @@ class Finding:
 
     @property
     def kept(self) -> bool:
-        """Whether the loss is at most the larger of the two neighbours' claims."""
-        return self.loss <= self.claim * (1 + ROUNDING)
+        """Whether the loss is at most the larger of the two neighbours' claims; so it is where nothing is claimed."""
+        return self.scope == NONE or self.loss <= self.claim * (1 + ROUNDING)
 
     @property
     def margin(self) -> float:
@@ -90,7 +92,7 @@ def audit(
     for name in audits:
         if name not in AUDITS:
             raise InputError(f"an audit must be one of {', '.join(AUDITS)}, found {found(name)}")
-    values = [*far_values(subject.records), *check_canaries(canaries)]
+    values = far_values(subject.records) | check_canaries(canaries)
     held, added = with_canaries(subject.records, values)
     replay = Replay.of(subject.trail, held, subject.bind, subject.target)
     around = neighbours(held, added, replay.largest[0], most)

@@ -12,6 +12,7 @@ from typing import Any
 
 from alphasynth import __version__, page
 from alphasynth.baselines import NOISES
+from alphasynth.contribution import STRICT
 from alphasynth.errors import InputError, require_whole
 from alphasynth.formula import Formula
 from alphasynth.images import save
@@ -27,6 +28,9 @@ from alphasynth.synthesizer import Synthesizer
 # Unless told: every mechanism that needs nothing more to be chosen, and CW where a radius was.
 ENTRANTS = ("Censored", "BetaDivergence", "Histogram", "BW", "LW", "LW_final", "SW", "Unweighted")
 WITH_RADIUS = ("CW", "CW_final")
+# Options that belong to some mechanisms only.
+GRID = ("limits", "step")
+OWN = ("radius", "relative", "within", "cap", "cut", "beta", "bound", *GRID)
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,12 @@ def carry_out(asked: Comparison, out: Path, signals: Interruption, tell: Callabl
     for name in names:  # what cannot go together is refused before anything is read
         if name not in NOISES:
             make(name, None if name == "Unweighted" else max(asked.epsilons))
-    notes = () if "CW" in names else ("CW and CW_final take part when --radius is given.",)
+    told = asked.mechanisms or asked.options.get("radius") is not None
+    notes = () if told else ("CW and CW_final take part when --radius is given.",)
+    taken = {option for name in names for option in (*OPTIONS.get(name, ()), *(GRID if name in STRICT else ()))}
+    idle = sorted(name for name in OWN if asked.options.get(name) is not None and name not in taken)
+    if idle:
+        raise InputError(f"options must be taken by one of the mechanisms compared, found --{', --'.join(idle)}")
     # Only its holder may look into the folder, unless it was made from a twin.
     with new_folder(out, signals, 0o777 if asked.twin else 0o700) as folder:
         table = _table(asked, settings, make("Unweighted", None))
@@ -96,12 +105,9 @@ def _check_names(names: tuple[str, ...]) -> None:
 
 def _settings(asked: Comparison, name: str, epsilon: float | None) -> Settings:
     """Settings of one mechanism: the shared ones, and those of the rest that it takes."""
-    from alphasynth.contribution import STRICT
-
-    own = {"radius", "relative", "within", "cap", "cut", "beta", "bound", "limits", "step"}
-    taken = {*OPTIONS[name], *(("limits", "step") if name in STRICT else ())}
+    taken = {*OPTIONS[name], *(GRID if name in STRICT else ())}
     given = {key: value for key, value in asked.options.items() if value is not None}
-    shared = {key: value for key, value in given.items() if key not in own or key in taken}
+    shared = {key: value for key, value in given.items() if key not in OWN or key in taken}
     table = shared.pop("table", "twin")
     if name == "Unweighted":
         epsilon = None
@@ -134,6 +140,8 @@ def _write(
         "twin": asked.twin,
         "m": m,
         "seed": asked.seed,
+        "largest": asked.largest,
+        "settings": {name: value for name, value in asked.options.items() if value is not None and name != "table"},
         "version": __version__,
         "standings": [{**asdict(s), "kept": s.kept} for s in standings],
     }

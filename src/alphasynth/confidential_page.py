@@ -31,6 +31,9 @@ WORDS = (
 )
 
 
+OF_WEIGHTS = ("weight, alpha", "Lipschitz bound", "Delta, epsilon", "k, scale")
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """A synthesizer as the page shows it (confidential): its weights, its tables, and what was measured.
@@ -118,7 +121,8 @@ def build(
     sections.append(page.Section("utility", "Utility", _utility(held, shown, weightings)))
     if any(o.risks for o in shown):
         sections.append(page.Section("risk", "Empirical risk", _risk(shown)))
-    sections.append(page.Section("words", "Words", (page.facts(*WORDS),)))
+    words = [pair for pair in WORDS if weightings or pair[0] not in OF_WEIGHTS]
+    sections.append(page.Section("words", "Words", (page.facts(*words),)))
     return page.Page(title, tuple(sections), (BANNER, *banners), footer, exact=True)
 
 

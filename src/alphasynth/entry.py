@@ -16,10 +16,10 @@ from alphasynth.errors import (
     AuditWarning,
     CalibrationError,
     DiagnosticsError,
-    GridWarning,
     InputError,
     ReportWarning,
     SamplerWarning,
+    StrictWarning,
     place,
 )
 from alphasynth.interruption import SIGNALS
@@ -41,7 +41,7 @@ def run_command(arguments: list[str]) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         warnings.simplefilter("ignore")  # what libraries say of their own future
-        for kind in (SamplerWarning, ReportWarning, GridWarning, AuditWarning):
+        for kind in (SamplerWarning, ReportWarning, StrictWarning, AuditWarning):
             warnings.simplefilter("default", kind)
         return _run(arguments)
 

@@ -68,8 +68,8 @@ class SamplerWarning(UserWarning):
     """A sampler handed over to another one; the message says which, and why."""
 
 
-class GridWarning(UserWarning):
-    """A public grid is coarse beside what the records tell; the guarantee does not suffer."""
+class StrictWarning(UserWarning):
+    """A strict mechanism's public inputs do not suit; its tables may be poor, its guarantee does not suffer."""
 
 
 class AuditWarning(UserWarning):

@@ -28,8 +28,9 @@ AUDITED = "; exact audits of LW and LW_final found databases where it is, the mo
 SW_AUDITED = "; exact audits of SW aimed at an epsilon found that one record added can take it far above"
 BUDGET_PROMISE = (
     "an estimate for this database: each weight is what the policy's budget allows its own record, by the largest "
-    "log-likelihood of that record over the posterior draws at hand; it is not epsilon-differential privacy, since "
-    "the draws depend on the other records and are finitely many"
+    "log-likelihood of that record over the posterior draws at hand, times a common factor that keeps the realised "
+    "bound; it is not epsilon-differential privacy, since the draws and that factor depend on the other records and "
+    "the draws are finitely many"
 )
 NO_PROMISE = (
     "nothing is promised: every record counts in full, and what one record can do to the posterior has no limit; the "
@@ -80,6 +81,7 @@ class StrictTerms:
     contribution: tuple[str, ...]
     grid: tuple[str, ...] = ()
     scalar: float | None = None
+    at_limit: bool = False
 
     @property
     def exact(self) -> bool:
@@ -124,6 +126,7 @@ class PublicGuarantee:
     releasable: bool
     version: str
     exact: bool = False
+    at_limit: bool = False
     contribution: tuple[str, ...] = ()
     grid: tuple[str, ...] = ()
     scalar: float | None = None
@@ -140,12 +143,9 @@ class PublicGuarantee:
             else f"a policy budget of epsilon {as_written(self.epsilon)}{_for_unit(self.unit)}"
         )
         if self.scope == STRICT:
-            beside = (
-                f" (also rho {round_up(self.rho)} of zero-concentrated privacy, and epsilon "
-                f"{round_up(self.epsilon_at_delta or 0)} at delta {self.delta:g})"
-                if self.rho is not None
-                else ""
-            )
+            beside = "" if self.rho is None else f" (also rho {round_up(self.rho)} of zero-concentrated privacy)"
+            if self.epsilon_at_delta is not None and self.epsilon_at_delta < (self.epsilon or 0):
+                beside = f"{beside[:-1]}, and epsilon {round_up(self.epsilon_at_delta)} at delta {self.delta:g})"
             return (
                 f"{self.mechanism}: epsilon {as_written(self.epsilon or 0)}{_for_unit(self.unit)} for "
                 f"{counted(self.m, 'draw')} of parameters over {self.n:,} records{beside}; {self.promise}"
@@ -248,6 +248,7 @@ class Guarantee:
             return {}
         stated = {
             "exact": self.strict.exact,
+            "at_limit": self.strict.at_limit,
             "contribution": self.strict.contribution,
             "grid": self.strict.grid,
             "scalar": self.strict.scalar,

@@ -101,7 +101,7 @@ def build(table: Table, standings: Sequence[Standing], m: int, notes: Sequence[s
             "RMSE: over the repeats, of the mean over the tables of a repeat, against the table's own statistic. "
             "Audited loss: strict mechanisms on a public grid, exact, at delta 0; others by the draw audit, an "
             "estimate at delta 1e-5, towards neighbours with a record less and with canaries added. A claim marked NO "
-            "is broken."
+            "is broken. Lines are ordered by epsilon, scope and mean error."
         ),
         *(page.note(words) for words in notes),
         page.figure_block(utility_figure(standings, own)),

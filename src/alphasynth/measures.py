@@ -51,6 +51,8 @@ def statistic_lines(utilities: Mapping[str, Utility], vector: Mapping[str, bool]
     )
     if single:
         note += " One draw leaves B unknown, so there is no combined interval."
+    else:
+        note += " From one draw of a strict mechanism B is W rows/n / a + W, a the number that tempers every record."
     return Lines("Statistics by column", heads, lines, note)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -48,8 +48,8 @@ class Canary(NamedTuple):
     name: str
 
 
-def with_canaries(records: Records, values: Sequence[float]) -> tuple[Records, list[Canary]]:
-    """The records and, as distinct rows of which there are none yet, canaries with these responses.
+def with_canaries(records: Records, values: Mapping[str, float]) -> tuple[Records, list[Canary]]:
+    """The records and, as distinct rows of which there are none yet, canaries with these responses, by name.
 
     A canary takes its other columns from the record of the largest response and, where there are numeric covariates,
     from those of their extremes, where a record has most leverage.
@@ -60,9 +60,9 @@ def with_canaries(records: Records, values: Sequence[float]) -> tuple[Records, l
     places = _extreme_places(records, response)
     group = records.group([name for name in records.columns if name != records.response])
     canaries, templates, new = [], [], []
-    for number, value in enumerate(dict.fromkeys(values), start=1):
+    for word, value in values.items():
         for corner, place in enumerate(places, start=1):
-            name = f"added: canary {number}" + (f" at covariates {corner}" if len(places) > 1 else "")
+            name = f"added: {word}" + (f", extreme covariates {corner}" if len(places) > 1 else "")
             held = np.flatnonzero((group == group[place]) & (response == value))
             if len(held) == 0:
                 templates.append(place)
@@ -88,20 +88,21 @@ def _extreme_places(records: Records, response: np.ndarray) -> list[int]:
     return [places[i] for i in sorted(np.unique(group[places], return_index=True)[1])][:MOST_PLACES]
 
 
-def far_values(records: Records) -> list[float]:
-    """Responses of canaries unless told: 0, and far beyond the largest response."""
+def far_values(records: Records) -> dict[str, float]:
+    """Responses of canaries unless told: 0, and far beyond the largest response; named without their values."""
     response = np.asarray(records.columns[records.response])
     largest = max(float(response.max()), 1.0)
-    far = [float(np.ceil(times * largest)) for times in FAR]
-    return [0.0, *(min(value, FARTHEST) if response.dtype.kind in "iu" else value for value in far)]
+    far = {f"{times} times the largest response": float(np.ceil(times * largest)) for times in FAR}
+    limit = FARTHEST if response.dtype.kind in "iu" else np.inf
+    return {"0": 0.0, **{name: min(value, limit) for name, value in far.items()}}
 
 
-def check_canaries(values: Sequence[Any]) -> list[float]:
-    """The user's canaries, as numbers."""
+def check_canaries(values: Sequence[Any]) -> dict[str, float]:
+    """The user's canaries, as numbers, named by themselves."""
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
             raise InputError(f"a canary must be a finite number, found {found(value)}")
-    return [float(value) for value in values]
+    return {f"canary {value:g}": float(value) for value in values}
 
 
 def neighbours(held: Records, canaries: Sequence[Canary], risk: np.ndarray, most: int | None = None) -> list[Neighbour]:

@@ -43,7 +43,7 @@ class Default(NamedTuple):
 
 # Documented and public: they depend on no table.
 DEFAULTS = {
-    "mean": Default(0.1, 10_000.0, 2_001, True),
+    "mean": Default(0.1, 1_000_000.0, 2_401, True),
     "phi": Default(0.1, 1_000.0, 401, True),
     "beta": Default(-10.0, 10.0, 801, False),
 }

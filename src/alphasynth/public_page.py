@@ -23,6 +23,10 @@ COVERS = (
     "quantiles are rougher: 98 % for counts around 100, 84 to 94 % for counts around 5, whose quantiles jump. No "
     "interval covers the error of a wrong model."
 )
+AT_LIMIT = (
+    "A draw of the parameters lies at a limit of the public grid. If the truth lies beyond it these tables are "
+    "wrong, so no interval is given."
+)
 MOST_SHOWN = 6  # tables that have a violin of their own
 ALL = "all tables"
 READERS = {
@@ -135,7 +139,9 @@ def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
     concentrated = []
     if guarantee.rho is not None:
         at_delta = f"epsilon at delta {guarantee.delta:g}", round_up(guarantee.epsilon_at_delta or 0)
-        concentrated = [("zero-concentrated privacy, rho", round_up(guarantee.rho)), at_delta]
+        concentrated = [("zero-concentrated privacy, rho", round_up(guarantee.rho))]
+        if (guarantee.epsilon_at_delta or 0) < (guarantee.epsilon or 0):
+            concentrated.append(at_delta)
     what = "a row" if guarantee.unit == ROW else "a unit"
     return [
         (f"epsilon when {what} is replaced", as_written(guarantee.epsilon_replace or 0)),
@@ -148,13 +154,16 @@ def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
 def _use(release: Release, names: list[str], tables: list[Records], response: str) -> tuple[page.Block, ...]:
     guarantee, vector = release.guarantee, is_vector(release.guarantee.rules)
     blocks = [page.text("Compute what you want to know in each table. The mean of the results is the estimate.")]
-    if guarantee.m == 1 and guarantee.scalar is not None:
+    if guarantee.at_limit:
+        blocks.append(page.warning(AT_LIMIT))
+    elif guarantee.m == 1 and guarantee.scalar is not None:
         blocks.append(
             page.text(
                 "These tables come from one draw of parameters, whose scatter is known: every record was tempered by"
                 f" the same a = {guarantee.scalar:g}. With W the mean of the tables' own variances of the estimate "
                 f"and n = {guarantee.n:,}, the variance is T = W rows/n (1 + 1/a) + W / tables, and the normal "
-                "distribution gives the interval."
+                "distribution gives the interval, if the model is right: none covers the error of a wrong model, and "
+                "cutting what records add makes that error larger."
             )
         )
     elif guarantee.m == 1:
@@ -182,7 +191,7 @@ def _use(release: Release, names: list[str], tables: list[Records], response: st
 
 def _has_interval(guarantee: PublicGuarantee) -> bool:
     """Whether the scatter between draws is known: from several draws, or from the number that tempers all records."""
-    return guarantee.m > 1 or guarantee.scalar is not None
+    return not guarantee.at_limit and (guarantee.m > 1 or guarantee.scalar is not None)
 
 
 def _statistics(
@@ -226,7 +235,7 @@ def _program(release: Release, response: str) -> str:
         lines.append(f"w = pd.Series([table[{response!r}].var() / len(table) for table in tables])")
     if guarantee.tables_per_draw > 1:
         lines.append(f"q = q.groupby(q.index // {guarantee.tables_per_draw}).mean()  # tables of one draw first")
-    if guarantee.m == 1 and guarantee.scalar is not None:
+    if guarantee.m == 1 and _has_interval(guarantee):
         lines += [
             f"w = pd.Series([table[{response!r}].var() / len(table) for table in tables])",
             f"T = w.mean() * len(tables[0]) / {guarantee.n} * (1 + 1 / {guarantee.scalar!r}) + w.mean() / len(tables)",

@@ -109,12 +109,7 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
         ),
         page.text("The claim and its limits:"),
         page.items(*guarantee.promise.split("; ")),
-        page.table(
-            "Rounds; Delta and epsilon are rounded up",
-            ("synthesizer", "rule", "with", "Delta", "epsilon per draw", "mean weight", "seconds"),
-            [_round(entry) for entry in summary["rounds"]],
-            series=True,
-        ),
+        _rounds(guarantee, summary),
     ]
     if (summary.get("audit") or {}).get("kept") is False:
         blocks.insert(0, page.warning("The draw audit finds the claim broken for a neighbouring database: see below."))
@@ -130,6 +125,17 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
     names = ("synthesizer", "sampler", "acceptance", "effective draws", "R-hat", "k-hat")
     lines = [_diagnostics(entry) for entry in summary["rounds"]]
     return [*blocks, page.table("Samplers", names, lines, series=True), page.note(str(summary["guarantee"]))]
+
+
+def _rounds(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> page.Block:
+    """How each round went; a strict mechanism has one, without weights."""
+    lines = [_round(entry) for entry in summary["rounds"]]
+    if guarantee.scope == STRICT:
+        heads: tuple[str, ...] = ("synthesizer", "what a record adds", "epsilon per draw", "seconds")
+        words = "; ".join(guarantee.contribution)
+        return page.table("The fit", heads, [(line[0], words, line[4], line[6]) for line in lines], series=True)
+    heads = ("synthesizer", "rule", "with", "Delta", "epsilon per draw", "mean weight", "seconds")
+    return page.table("Rounds; Delta and epsilon are rounded up", heads, lines, series=True)
 
 
 def _audited(summary: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -13,18 +13,20 @@ import numpy as np
 
 from alphasynth.automatic import Automatic
 from alphasynth.contribution import BetaDivergence, BetaDivergenceAt, Bounded, CensoredAt, Strict
-from alphasynth.errors import GridWarning
+from alphasynth.errors import InputError, StrictWarning
 from alphasynth.families import NegativeBinomial, Poisson, count_columns
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.guarantee import StrictTerms
 from alphasynth.model import PEAK, Array, Columns, Model, Rows
 from alphasynth.priors import CountPrior
-from alphasynth.public_grid import DEFAULTS, QUANTA, PublicGrid, coordinate_names, points
+from alphasynth.public_grid import DEFAULTS, QUANTA, Axis, PublicGrid, coordinate_names, points
 from alphasynth.sampler import Draws, Sampler
 
 # Records simulated to see how sharply a released draw's posterior is curved, and the points wanted per standard
 # deviation: one widens it by 4 %.
 SIMULATED, WIDEST_STEP = 4_096, 1.0
+# Steps from a limit that count as at it; records, each times a, that should speak against a prior.
+NEAR, LEAST_RECORDS = 2.5, 10.0
 OWN_PRIOR = "prior of the user's own model"
 
 
@@ -37,8 +39,13 @@ def bind(
     """
     if sampler is None:
         sampler = grid if _is_exact(contribution, model, rows.columns, grid) else Automatic()
-    if isinstance(contribution, BetaDivergence) and contribution.bound is None and isinstance(sampler, PublicGrid):
-        contribution = replace(contribution, bound=largest_probability(model, sampler, rows.columns))
+    if isinstance(contribution, BetaDivergence) and isinstance(sampler, PublicGrid):
+        bound = largest_probability(model, sampler, rows.columns)
+        if contribution.bound is not None and contribution.bound < bound:
+            raise InputError(
+                f"bound must be at least {bound:.4g}, which the public grid has, found {contribution.bound!r}"
+            )
+        contribution = replace(contribution, bound=contribution.bound or bound)
     return contribution.bounded(model, epsilon), sampler
 
 
@@ -52,7 +59,7 @@ def _is_exact(contribution: Strict, model: Model, columns: Columns, grid: Public
     return len(names) <= 2 and all(name.partition("[")[0] in DEFAULTS for name in names)
 
 
-def terms(problem: Problem) -> StrictTerms | None:
+def terms(problem: Problem, released: Draws) -> StrictTerms | None:
     """What a strict promise rests on; None where the mechanism is not strict."""
     model = problem.model
     if not isinstance(model, Bounded):
@@ -68,13 +75,14 @@ def terms(problem: Problem) -> StrictTerms | None:
     elif isinstance(at, BetaDivergenceAt):
         words = ("BetaDivergence", f"beta {at.beta!r}", f"bound {at.bound!r}", f"w {at.w!r}")
     grid: tuple[str, ...] = ()
+    limit = False
     if isinstance(problem.sampler, PublicGrid):
         axes = problem.sampler.axes(model, problem.rows.columns)
         grid = (*(str(axis) for axis in axes), f"quantum: epsilon per draw / {QUANTA}")
+        limit = bool(at_limit(axes, released))
     clip, prior = f"clipped to [-{model.epsilon!r}, 0]", f"prior {model.prior!r}"
-    return StrictTerms(
-        model.epsilon, (*words, clip, prior if isinstance(model.prior, CountPrior) else OWN_PRIOR), grid, at.scalar
-    )
+    words = (*words, clip, prior if isinstance(model.prior, CountPrior) else OWN_PRIOR)
+    return StrictTerms(model.epsilon, words, grid, at.scalar, limit)
 
 
 @in_64_bit
@@ -98,27 +106,48 @@ def _largest_probability(model: Poisson | NegativeBinomial, u: Array) -> Array:
 
 
 @in_64_bit
-def warn_of_coarse_grid(problem: Problem, released: Draws) -> None:
-    """Warn where the grid's steps are wide beside what the records tell.
+def warn(problem: Problem, released: Draws) -> None:
+    """Warn where public inputs make for poor tables: too little to go by, a coarse grid, a draw at its limits.
 
-    Judged from the released draws, public inputs and simulated records alone: the warning tells nothing of the table.
+    Judged from the released draws, public inputs and simulated records alone: a warning tells nothing of the table.
     """
-    model, grid = problem.model, problem.sampler
-    if not (isinstance(model, Bounded) and isinstance(grid, PublicGrid) and hasattr(model.model, "peak")):
+    model, n = problem.model, problem.records.n
+    assert isinstance(model, Bounded)
+    if model.contribution.scalar is not None and n * model.contribution.scalar < LEAST_RECORDS:
+        _say(f"{n:,} records at this epsilon count like {n * model.contribution.scalar:.2g}: the prior decides")
+    if not isinstance(problem.sampler, PublicGrid):
         return
-    axes = grid.axes(model, problem.rows.columns)
+    axes = problem.sampler.axes(model, problem.rows.columns)
+    for axis in at_limit(axes, released):
+        _say(
+            f"a released draw lies at a limit of {axis.name} on the public grid ({axis.low:g} to {axis.high:g}): if "
+            "the truth lies beyond, the tables are wrong; widen --limits by what is publicly known"
+        )
+    if not hasattr(model.model, "peak"):
+        return
     counts = problem.rows.total(problem.records.counts)[: problem.rows.size].astype(np.int64)
-    drop = problem.records.n * _drop(model, problem.rows.distinct, counts, released, [axis.step for axis in axes])
+    drop = n * _drop(model, problem.rows.distinct, counts, released, [axis.step for axis in axes])
     # Where one step costs a normal posterior this much, it is WIDEST_STEP standard deviations wide.
     coarse = [axis for axis, lost in zip(axes, drop, strict=True) if lost > WIDEST_STEP**2 / 2]
     if coarse:
         named = ", ".join(f"{axis.name} (steps of {axis.step:.2g})" for axis in coarse)
-        warnings.warn(
-            f"the public grid is coarse beside what {problem.records.n:,} records tell of {named}: the draws stay "
-            "private but are rounded to it; narrow --limits or --step, by what is publicly known",
-            GridWarning,
-            stacklevel=3,
+        _say(
+            f"the public grid is coarse beside what {n:,} records tell of {named}: draws are rounded to it; narrow "
+            "--limits or --step, by what is publicly known"
         )
+
+
+def _say(words: str) -> None:
+    warnings.warn(f"{words}; the guarantee does not suffer", StrictWarning, stacklevel=4)
+
+
+def at_limit(axes: tuple[Axis, ...], released: Draws) -> list[Axis]:
+    """Axes of which a released draw lies within a few steps of a limit."""
+    return [
+        axis
+        for axis, u in zip(axes, released.u.T, strict=True)
+        if (u < axis.u[0] + NEAR * axis.step).any() or (u > axis.u[-1] - NEAR * axis.step).any()
+    ]
 
 
 def _drop(model: Bounded, rows: Columns, counts: np.ndarray, released: Draws, steps: Sequence[float]) -> np.ndarray:

@@ -113,6 +113,10 @@ class Synthesizer:
         self._check_public()
         self.sampler = sampler
         check_settings(Automatic() if sampler is None else sampler, num_draws, thresh)
+        if isinstance(sampler, PublicGrid) and not self.strict:
+            raise InputError(f"PublicGrid must have a strict mechanism, found {self.mechanism.label!r}")
+        if isinstance(sampler, PublicGrid) and not (limits is None and step is None):
+            raise InputError("limits and step must be those of the PublicGrid given, found them beside it")
         if self.strict and isinstance(sampler, Grid):
             raise InputError(
                 "a strict mechanism must not draw on Grid, whose points are placed by the table; leave sampler out for "
@@ -185,14 +189,14 @@ class Synthesizer:
             thresh=self.thresh,
             public_columns=self.public,
             releasable=self.seed is None,
-            strict=strict.terms(problem),
+            strict=strict.terms(problem, last.draws.take(picked)),
         )
         if grouped is not None and grouped.unit is not None:
             guarantee = replace(guarantee, unit=str(grouped.unit), max_rows=grouped.unit.max_rows)
         row_numbers = None if grouped is None else grouped.rows
         self._outcome = _Outcome(key, problem, trail, picked, layout, guarantee, row_numbers)
-        if isinstance(problem.sampler, PublicGrid):
-            strict.warn_of_coarse_grid(problem, last.draws.take(picked))
+        if self.strict:
+            strict.warn(problem, last.draws.take(picked))
         return self
 
     @property
@@ -284,7 +288,8 @@ class Synthesizer:
         `canaries` are responses to add beside 0 and far outliers, `most` the distinct rows to remove, `trials` the runs
         of a black-box audit on each side. Raises `InputError`.
         """
-        return audit(np.random.SeedSequence(self.seed), self.subject_, audits, canaries, most, trials)
+        named = (audits,) if isinstance(audits, str) else audits
+        return audit(np.random.SeedSequence(self.seed), self.subject_, named, canaries, most, trials)
 
     @property
     def weightings_(self) -> tuple[Weighting, ...]:

@@ -75,6 +75,13 @@ def audit(
     """
     settings = settings_of(options)
     wanted, extra = split(audits), numbers("--canary", canary) or []
+    for value in extra:
+        if not 0 <= value <= 100_000_000 or value != int(value):
+            raise InputError(f"--canary must be counts, whole numbers from 0 to 100,000,000, found {value:g}")
+    if neighbours is not None and neighbours < 1:
+        raise InputError(f"--neighbours must be at least 1, found {neighbours}")
+    if trials < 40:
+        raise InputError(f"--trials must be at least 40, found {trials}")
     from alphasynth.progress import shown_on
 
     with shown_on(sys.stderr, quiet or as_json, SIGNALS) as tell:
@@ -229,10 +236,10 @@ def _print(findings: Sequence[Finding], settings: Settings) -> None:
     lines = [
         (
             one.audit,
-            round_up(one.claim),
+            "none" if one.scope == "none" else round_up(one.claim),
             ("at least " if one.ceiling is not None else "") + round_up(one.loss),
-            _down(one.margin),
-            "kept" if one.kept else "BROKEN",
+            "" if one.scope == "none" else _down(one.margin),
+            "no claim" if one.scope == "none" else "kept" if one.kept else "BROKEN",
             one.worst,
         )
         for one in findings
