@@ -151,8 +151,11 @@ def errors(quick: bool) -> list[dict]:
         ("SW at 11", "SW", {"epsilon": 11.0}),
         ("BW at 10, cap 1", "BW", {"epsilon": 10.0}),
         ("BW at 10, cap 0.9", "BW", {"epsilon": 10.0, "cap": 0.9}),
-        ("BW at 4, cap auto", "BW", {"epsilon": 4.0, "cap": "auto"}),
-        *((f"Censored at {e}", "Censored", {"epsilon": float(e)}) for e in (8, 4, 2, 1)),
+        ("BW at 4, cap 0.36", "BW", {"epsilon": 4.0, "cap": 4 / 11}),
+        *(
+            (f"Censored at {e}", "Censored", {"epsilon": float(e), "limits": {"mean": (0.1, 10_000)}})
+            for e in (8, 4, 2, 1)
+        ),
         (
             "BetaDivergence at 11, mean 20:500, phi 2:100",
             "BetaDivergence",
