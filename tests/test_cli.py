@@ -338,10 +338,12 @@ def test_tables_of_one_draw_are_told_apart(table):
     assert draws == {"synthetic_01.csv": 1, "synthetic_02.csv": 1, "synthetic_03.csv": 2, "synthetic_04.csv": 2}
 
 
-def test_lw_says_what_audits_found(table):
+def test_lw_and_sw_say_what_audits_found(table):
     assert synthesize(table) == 0
     assert "exact audits of LW and LW_final found" in read("run/release/guarantee.json")["promise"]
-    assert synthesize(table, "--mechanism", "SW", out="other") == 0
+    assert synthesize(table, "--mechanism", "SW", out="scalar") == 0
+    assert "exact audits of SW aimed at an epsilon found" in read("scalar/release/guarantee.json")["promise"]
+    assert synthesize(table, "--mechanism", "CW", "--radius", 3, out="other") == 0
     assert "audits" not in read("other/release/guarantee.json")["promise"]
 
 

@@ -18,9 +18,9 @@ from alphasynth.accounting import counted
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
 from alphasynth.interruption import SIGNALS
 from alphasynth.ledger_cli import Json, LedgerOption, ledger_app, print_table
-from alphasynth.report_cli import evaluate, report, split
+from alphasynth.report_cli import evaluate, report
 from alphasynth.study_cli import study
-from alphasynth.trust_cli import COMPARED, OPTIONS, audit, compare, number_or_word, with_options
+from alphasynth.trust_cli import COMPARED, OPTIONS, as_settings, audit, compare, with_options
 
 if TYPE_CHECKING:
     from alphasynth.job import Report
@@ -174,12 +174,7 @@ def synthesize(
         given.pop(name, None)
     for name in ("out", "ledger"):
         given |= {name: str(given[name])} if name in given else {}
-    for name in ("public", "within", "limits", "step"):
-        if name in given:
-            given[name] = split(given[name]) or []
-    for name in ("k", "cap"):
-        if name in given:
-            given[name] = number_or_word(given[name])
+    given = as_settings(given)
     from alphasynth.settings import Settings, check_types, read_config
 
     kept = read_config(config) if config is not None else {}

@@ -151,10 +151,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare mechanisms at equal epsilon: utility, audited loss and time. On a confidential table, confidential."""
-    for name in ("public", "within", "limits", "step"):
-        options[name] = split(options[name]) if options[name] is not None else None
-    if options["cap"] is not None:
-        options["cap"] = number_or_word(options["cap"])
+    options = {**options, **as_settings(options)}
     budgets = numbers("--epsilon", [epsilon]) or []
     for value in budgets:
         if not 0 < value < math.inf:
@@ -212,17 +209,18 @@ def settings_of(options: dict[str, Any]) -> Settings:
     config = options.pop("config")
     kept = read_config(config) if config is not None else {}
     check_types(kept)
+    return Settings.of({"out": str(Path.cwd()), **kept, **as_settings(options)})
+
+
+def as_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Options that were given, as settings: lists cut at commas, numbers where words are allowed too."""
     given = {name: value for name, value in options.items() if value is not None}
-    for name in ("public", "within", "limits", "step"):
-        if name in given:
-            given[name] = split(given[name]) or []
-    for name in ("k", "cap"):
-        if name in given:
-            given[name] = number_or_word(given[name])
-    return Settings.of({"out": str(Path.cwd()), **kept, **given})
+    lists = {name: split(given[name]) or [] for name in ("public", "within", "limits", "step") if name in given}
+    numbers_or_words = {name: _number_or_word(given[name]) for name in ("k", "cap") if name in given}
+    return given | lists | numbers_or_words
 
 
-def number_or_word(text: str) -> float | str:
+def _number_or_word(text: str) -> float | str:
     """A number if the text is one, else the text."""
     try:
         return float(text)
