@@ -11,7 +11,7 @@ from alphasynth.black_box import Tell, audit_black_box
 from alphasynth.contribution import Bounded
 from alphasynth.density_audit import loss_between, output
 from alphasynth.divergence import AUDIT_DELTA
-from alphasynth.draw_audit import Found, Replay, audit_draws
+from alphasynth.draw_audit import LARGE, Found, Replay, audit_draws
 from alphasynth.errors import InputError, found
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.guarantee import NONE
@@ -24,7 +24,7 @@ from alphasynth.weights import Given
 
 AUDITS = ("density", "draw", "black-box")
 # Distinct rows whose removal is audited unless told; a synthesis audits fewer by itself.
-MOST_ROWS, FEWER_ROWS = 400, 48
+MOST_ROWS, FEWER_ROWS, FEWEST_ROWS = 400, 48, 4
 # Neighbours of an exact audit that are bound and summed anew, beside those with canaries.
 BOUND_WHOLE = 4
 # Floating-point room for a strict claim: a loss is computed from sums of whole numbers and two logarithms.
@@ -213,5 +213,6 @@ def _black_box(
 
 
 def audit_run(subject: Subject) -> Finding:
-    """The draw audit that a synthesis makes of itself."""
-    return audit(np.random.SeedSequence(0), subject, ["draw"], most=FEWER_ROWS)[0]
+    """The draw audit that a synthesis makes of itself; of a large table, towards the most extreme neighbours alone."""
+    most = FEWER_ROWS if subject.records.size <= LARGE else FEWEST_ROWS
+    return audit(np.random.SeedSequence(0), subject, ["draw"], most=most)[0]

@@ -22,14 +22,16 @@ from alphasynth.divergence import AUDIT_DELTA, gaussian_epsilon, spherical_epsil
 from alphasynth.fit import Fit, Problem, in_64_bit
 from alphasynth.lipschitz import largest_log_lik
 from alphasynth.mechanism import Trail
-from alphasynth.model import Array, Columns, Model, capacity
+from alphasynth.model import Array, Columns, Model, Rows, capacity
 from alphasynth.neighbours import Neighbour, held_only
 from alphasynth.records import Records
 from alphasynth.sampler import Draws
 from alphasynth.weights import BW, LW, SW, Reweight, Rule
 
-# Neighbours that pass through the rows together.
-AT_ONCE = 64
+# Neighbours that pass through the rows together; of a large table fewer, so that their changes fit in memory, and of a
+# huge one fewer draws.
+AT_ONCE, FEWER_AT_ONCE, LARGE = 64, 8, 1 << 18
+FEWER_DRAWS, HUGE = 250, 1 << 20
 # A posterior that a neighbour scales by less than this counts as of the same spread; one it all but flattens, as this.
 SAME_SPREAD, LEAST_PRECISION = 3e-3, 1e-6
 
@@ -50,10 +52,12 @@ class Replay:
     @classmethod
     @in_64_bit
     def of(cls, trail: Trail, held: Records, bind: Callable[[Records], Problem], target: float | None) -> Replay:
-        """The replay of a run; `bind` makes the problem of records."""
+        """The replay of a run; `bind` makes the problem of records. Of the run's own records F is known."""
         problem = bind(held)
-        rows = problem.rows
-        largest = tuple(largest_log_lik(problem.model, fit.draws, rows)[rows.of] for fit in trail.fits)
+        new = problem.rows.of[len(trail.fits[0].largest_distinct) :]
+        largest = tuple(
+            np.concatenate([fit.largest_distinct, _largest_of(problem, fit.draws, new)]) for fit in trail.fits
+        )
         return cls(trail, held, problem, target, largest)
 
     def alpha(self, counts: np.ndarray) -> np.ndarray:
@@ -102,6 +106,14 @@ class Replay:
         return np.clip(alpha * (aim / reached if reached > 0 else 1.0), 0.0, 1.0)
 
 
+def _largest_of(problem: Problem, draws: Draws, lines: np.ndarray) -> np.ndarray:
+    """F of a few lines."""
+    if len(lines) == 0:
+        return np.zeros(0)
+    few = Rows.pad({name: c[lines] for name, c in problem.rows.columns.items()}, lines, problem.rows.start)
+    return largest_log_lik(problem.model, draws, few)
+
+
 @dataclass(frozen=True)
 class Found:
     """What an audit found of one neighbour (confidential): the loss, and the larger of both databases' claims."""
@@ -117,11 +129,14 @@ def audit_draws(replay: Replay, neighbours: Sequence[Neighbour], delta: float = 
     own = replay.alpha(held)
     claim = replay.claim(held, own)
     found = []
-    for first in range(0, len(neighbours), AT_ONCE):
-        some = neighbours[first : first + AT_ONCE]
+    wide = _at_once(replay.problem)
+    draws = replay.trail.fits[-1].draws
+    if replay.problem.rows.size > HUGE:
+        draws = draws.take(np.arange(min(draws.num_draws, FEWER_DRAWS)))
+    for first in range(0, len(neighbours), wide):
+        some = neighbours[first : first + wide]
         theirs = [replay.alpha(neighbour.counts) for neighbour in some]
         changes = [held * own - n.counts * alpha for n, alpha in zip(some, theirs, strict=True)]
-        draws = replay.trail.fits[-1].draws
         h = differences(replay.problem, draws, np.stack(changes, axis=1))
         for neighbour, alpha, loss in zip(some, theirs, losses(draws.u, h, delta), strict=True):
             larger = max(claim, replay.claim(neighbour.counts, alpha))
@@ -147,11 +162,15 @@ def losses(u: np.ndarray, h: np.ndarray, delta: float = AUDIT_DELTA) -> list[flo
     return found
 
 
+def _at_once(problem: Problem) -> int:
+    return AT_ONCE if problem.rows.size <= LARGE else FEWER_AT_ONCE
+
+
 @in_64_bit
 def differences(problem: Problem, draws: Draws, changes: np.ndarray) -> np.ndarray:
     """h (S, neighbours) at the draws, for changes of weight (distinct rows, neighbours)."""
     rows = problem.rows
-    by_line = np.zeros((capacity(rows.size), AT_ONCE))
+    by_line = np.zeros((capacity(rows.size), _at_once(problem)))
     np.add.at(by_line[:, : changes.shape[1]], rows.of, changes)
     h = np.asarray(_differences(problem.model, draws.u, rows.columns, by_line, np.int64(rows.size)))
     return h[:, : changes.shape[1]]
