@@ -100,6 +100,21 @@ def test_draws_on_a_fine_grid_pass_kolmogorovs_test():
     assert stats.kstest(x[drawn], "norm").pvalue > 1e-3
 
 
+def test_acceptance_mends_what_ceilings_round_up(monkeypatch):
+    """With a scale of 4 every ceiling is far above its weight: only the acceptance makes the distribution right."""
+    monkeypatch.setattr(exponential, "SCALE", 4)
+    rng = np.random.default_rng(6)
+    prior, cost = rng.integers(1, 50, 12), rng.integers(0, 40, 12)
+    quantum = Fraction(1, 10)
+    drawn = draw(stream(6), prior, cost, quantum, 20_000)
+    expected = 20_000 * exact_probabilities(prior, cost, quantum)
+    assert expected.min() > 5
+    assert stats.chisquare(np.bincount(drawn, minlength=12), expected).pvalue > 1e-4
+    monkeypatch.setattr(exponential, "accept_exp", lambda *_: True)
+    proposed = draw(stream(6), prior, cost, quantum, 20_000)
+    assert stats.chisquare(np.bincount(proposed, minlength=12), expected).pvalue < 1e-9
+
+
 def test_a_point_below_all_floating_point_can_still_be_drawn(monkeypatch):
     """A weight of exp(-800) is 0 in floating point; its integer ceiling is 1, so it is proposed and then judged."""
     judged = []

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Synthetic tables from confidential microdata under a privacy budget.",
     epilog="Example: alphasynth synthesize salaries.csv --formula 'salary ~ 1' --family negative_binomial "
-    "--mechanism LW_final --epsilon 8 --m 1 --out run",
+    "--mechanism Censored --epsilon 4 --m 1 --out run",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -67,7 +67,7 @@ def _main(
 
 @app.command(
     epilog="Example: alphasynth synthesize visits.parquet --formula 'visits ~ age + C(sex)' --public age,sex "
-    "--family negative_binomial --mechanism SW --epsilon 8 --m 1 --out run"
+    "--family negative_binomial --mechanism BW --epsilon 8 --m 1 --out run"
 )
 def synthesize(
     table: Table = None,
