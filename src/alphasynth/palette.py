@@ -14,11 +14,11 @@ COLOURS = {
     "SW": "#009e73",
     "LW_final": "#d55e00",
     "CW_final": "#3b6fd4",
-    "BW": "#7b5ea7",
-    "Censored": "#c2185b",
-    "BetaDivergence": "#a0522d",
-    "Histogram": "#2f8f9d",
-    "OpenDP": "#b8a300",
+    "BW": "#593ac3",
+    "Censored": "#8c0f83",
+    "BetaDivergence": "#b82c0b",
+    "Histogram": "#5c4834",
+    "OpenDP": "#17bc75",
     SYNTHETIC: "#009e73",
 }
 # For labels of the user's own, in the order in which they appear.
