@@ -52,14 +52,14 @@ def in_turns(functions: dict[str, Callable[[], Any]], rounds: int) -> dict[str, 
 def problem_of(y: np.ndarray, num_draws: int) -> Any:
     import pyarrow as pa
 
-    from alphasynth.families import NegativeBinomial, bind_counts
+    from alphasynth.families import bind_column
     from alphasynth.fit import Problem
     from alphasynth.formula import Formula
     from alphasynth.laplace import Laplace
     from alphasynth.records import Records
 
     records = Records.from_table(pa.table({"y": y}), ["y"])
-    model, rows = bind_counts(Formula.parse("y ~ 1"), NegativeBinomial, records)
+    model, rows = bind_column(Formula.parse("y ~ 1"), "negative_binomial", records)
     return Problem(records, model, rows, Laplace(), num_draws)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from alphasynth.families import NegativeBinomial, Poisson, bind_counts
+from alphasynth.families import bind_column
 from alphasynth.fit import Problem
 from alphasynth.formula import Formula
 from alphasynth.laplace import Laplace
@@ -17,7 +17,6 @@ from alphasynth.records import Records
 from command_line import visits
 
 REFERENCE = Path(__file__).parent / "reference"
-FAMILIES = {"negative_binomial": NegativeBinomial, "poisson": Poisson}
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +44,7 @@ def make_problem():
         records = Records.from_table(table, list(dict.fromkeys((parsed.response, *parsed.covariates, *within))))
         if alpha is not None:
             records = records.split(np.asarray(alpha, float))
-        model, rows = bind_counts(parsed, FAMILIES[family], records, prior)
+        model, rows = bind_column(parsed, family, records, prior)
         return Problem(records, model, rows, **{"sampler": Laplace(), **settings})
 
     return make

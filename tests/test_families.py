@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from alphasynth.counts import LARGEST_COUNT, NegativeBinomial, Poisson, check_counts, log_rising
 from alphasynth.errors import InputError
-from alphasynth.families import LARGEST_COUNT, NegativeBinomial, Poisson, check_counts, log_rising
 from alphasynth.priors import ScaleMixturePrior
 
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from alphasynth.counts import NegativeBinomial, Poisson
 from alphasynth.errors import InputError
-from alphasynth.families import NegativeBinomial, Poisson
 from alphasynth.grid import Grid
 from alphasynth.mechanism import named_mechanism, run
 from alphasynth.priors import ScaleMixturePrior

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from alphasynth.errors import InputError
-from alphasynth.priors import CountPrior, HalfCauchyPrior, LkjPrior, NormalPrior, ScaleMixturePrior
+from alphasynth.priors import HalfCauchyPrior, LinearPrior, LkjPrior, NormalPrior, ScaleMixturePrior
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def test_dispersion_prior_is_half_cauchy_in_the_reciprocal():
 
 
 def test_count_prior_puts_the_dispersion_last():
-    prior = CountPrior(NormalPrior(1.0), 2, HalfCauchyPrior())
+    prior = LinearPrior(NormalPrior(1.0), 2, HalfCauchyPrior())
     theta = prior.constrain(jnp.array([0.1, 0.2, math.log(7.0)]))
     assert prior.size == 3
     np.testing.assert_allclose(theta["beta"], [0.1, 0.2])

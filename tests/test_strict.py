@@ -17,11 +17,11 @@ from scipy import optimize, stats
 
 from alphasynth import contribution, families, page, public_grid, public_page, strict
 from alphasynth.contribution import BetaDivergence, Bounded, Censored
+from alphasynth.counts import NegativeBinomial, Poisson, count_columns, count_peak
 from alphasynth.density import Target
 from alphasynth.diagnostics import Diagnostics
 from alphasynth.divergence import pure_loss
 from alphasynth.errors import InputError, StrictWarning
-from alphasynth.families import NegativeBinomial, Poisson, count_columns, count_peak
 from alphasynth.fit import in_64_bit
 from alphasynth.formula import Formula, require_declared
 from alphasynth.grid import Grid

@@ -14,8 +14,8 @@ import numpy as np
 
 from alphasynth.calibrate import Found, Search, search
 from alphasynth.contribution import STRICT, Strict
+from alphasynth.counts import Poisson
 from alphasynth.errors import CalibrationError, InputError, found
-from alphasynth.families import Poisson
 from alphasynth.fit import Fit, Problem, fit
 from alphasynth.model import Model
 from alphasynth.sampler import Key, child

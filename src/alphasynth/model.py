@@ -13,6 +13,11 @@ Columns = dict[str, Array]
 PEAK = "peak"  # column of f*: the largest log-likelihood that a record can have under any parameters
 
 
+def linear(beta: Array, columns: Columns) -> Array:
+    """X beta by row; one number where there are no covariates, so no X."""
+    return columns["X"] @ beta if "X" in columns else beta[0]
+
+
 class Prior(Protocol):
     """Distribution of the parameters, in coordinates u without limits."""
 

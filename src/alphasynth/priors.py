@@ -1,4 +1,4 @@
-"""Priors of the count families: coefficients beta with scales of their own, and the dispersion phi."""
+"""Priors of the families: coefficients beta with scales of their own, dispersions, cut points."""
 
 from __future__ import annotations
 
@@ -162,14 +162,52 @@ class HalfCauchyPrior:
         log_reciprocal = -log_phi - math.log(self.scale)
         return math.log(2 / (math.pi * self.scale)) - jnp.logaddexp(0.0, 2 * log_reciprocal) - log_phi
 
+    def constrain(self, log_phi: Array) -> Theta:
+        """Phi."""
+        return {"phi": jnp.exp(log_phi)}
+
 
 @dataclass(frozen=True)
-class CountPrior:
-    """Prior of a count family: K coefficients, then log phi where the family has a dispersion."""
+class SdPrior:
+    """Standard deviation: `smallest` plus a half-t(3, 0, 1), in the logarithm of that part.
+
+    `smallest` bounds the density, without which a strict mechanism has no f*.
+    """
+
+    smallest: float
+
+    def log_density(self, u: Array) -> Array:
+        """Log density at u, the Jacobian included."""
+        return math.log(4 / (math.pi * math.sqrt(3))) - 2 * jnp.log1p(jnp.exp(2 * u) / 3) + u
+
+    def constrain(self, u: Array) -> Theta:
+        """The sd."""
+        return {"sd": self.smallest + jnp.exp(u)}
+
+
+@dataclass(frozen=True)
+class ShapePrior:
+    """Shape of a gamma distribution: 1 / shape = 1 / `largest` + a half-Cauchy(0, scale), in minus that part's log."""
+
+    largest: float
+    scale: float = 5.0
+
+    def log_density(self, u: Array) -> Array:
+        """Log density at u, the Jacobian included."""
+        return HalfCauchyPrior(self.scale).log_density(u)
+
+    def constrain(self, u: Array) -> Theta:
+        """The shape."""
+        return {"shape": 1 / (1 / self.largest + jnp.exp(-u))}
+
+
+@dataclass(frozen=True)
+class LinearPrior:
+    """Prior of a family with a linear predictor: K coefficients, then a dispersion where the family has one."""
 
     coefficients: CoefficientPrior
     K: int
-    dispersion: HalfCauchyPrior | None = None
+    dispersion: HalfCauchyPrior | SdPrior | ShapePrior | None = None
 
     @property
     def size(self) -> int:
@@ -183,29 +221,94 @@ class CountPrior:
         return self.coefficients.log_density(u[:-1], self.K) + self.dispersion.log_density(u[-1])
 
     def constrain(self, u: Array) -> Theta:
-        """Beta (K,), phi () where there is one, and what else the coefficients' prior samples."""
+        """Beta (K,), the dispersion () where there is one, and what else the coefficients' prior samples."""
         if self.dispersion is None:
             return self.coefficients.constrain(u, self.K)
-        return {**self.coefficients.constrain(u[:-1], self.K), "phi": jnp.exp(u[-1])}
+        return {**self.coefficients.constrain(u[:-1], self.K), **self.dispersion.constrain(u[-1])}
 
-    def smoothed(self) -> CountPrior:
+    def smoothed(self) -> LinearPrior:
         """The same prior, but scale mixtures without the spike at 0 that their small scales make.
 
         On the spike Newton's method finds a mode far narrower than the posterior.
         """
-        if isinstance(self.coefficients, ScaleMixturePrior):
-            return replace(self, coefficients=ScaleMixturePrior(SMOOTH_SCALE))
-        return self
+        return replace(self, coefficients=_without_spike(self.coefficients))
 
-    def start(self, beta: np.ndarray, log_phi: float) -> np.ndarray:
-        """Coordinates at given coefficients and dispersion; scales of their size, no correlation."""
+    def start(self, beta: np.ndarray, dispersion: float = 0.0) -> np.ndarray:
+        """Coordinates at given coefficients and dispersion's coordinate; scales of their size, no correlation."""
         u = np.zeros(self.size)
         u[: self.K] = beta
         if isinstance(self.coefficients, LkjPrior):
             u[self.K : 2 * self.K] = np.log(np.maximum(np.abs(beta), 0.1))
         if self.dispersion is not None:
-            u[-1] = log_phi
+            u[-1] = dispersion
         return u
+
+
+CUT_SCALE, GAP_SCALE = 3.0, 1.5  # sds of an ordinal model's first cut point and of its gaps' logarithms
+
+
+@dataclass(frozen=True)
+class OrdinalPrior:
+    """Prior of a proportional-odds model: the first of `cuts` cut points, the logarithms of the gaps, K coefficients.
+
+    First cut point N(0, 3^2), gaps' logarithms N(0, 1.5^2).
+    """
+
+    coefficients: CoefficientPrior
+    K: int
+    cuts: int
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return self.cuts + (self.coefficients.size(self.K) if self.K else 0)
+
+    def log_density(self, u: Array) -> Array:
+        """Log prior density at u (size,), the Jacobian included."""
+        scales = jnp.where(jnp.arange(self.cuts) == 0, CUT_SCALE, GAP_SCALE)
+        constant = math.log(CUT_SCALE) + (self.cuts - 1) * math.log(GAP_SCALE) + self.cuts * math.log(2 * math.pi) / 2
+        total = -0.5 * jnp.sum((u[: self.cuts] / scales) ** 2) - constant
+        return total + (self.coefficients.log_density(u[self.cuts :], self.K) if self.K else 0.0)
+
+    def constrain(self, u: Array) -> Theta:
+        """Cut points (cuts,), rising, and beta (K,)."""
+        steps = jnp.concatenate([u[:1], jnp.exp(u[1 : self.cuts])])
+        more = self.coefficients.constrain(u[self.cuts :], self.K) if self.K else {}
+        return {**more, "cuts": jnp.cumsum(steps)}
+
+    def smoothed(self) -> OrdinalPrior:
+        """The same prior without spikes."""
+        return replace(self, coefficients=_without_spike(self.coefficients))
+
+
+@dataclass(frozen=True)
+class PairPrior:
+    """Prior of a model in two parts: coefficients gamma (K,) of the zeros, then another prior's coordinates."""
+
+    zero: LinearPrior
+    other: LinearPrior
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return self.zero.size + self.other.size
+
+    def log_density(self, u: Array) -> Array:
+        """Log prior density at u (size,), the Jacobian included."""
+        return self.zero.log_density(u[: self.zero.size]) + self.other.log_density(u[self.zero.size :])
+
+    def constrain(self, u: Array) -> Theta:
+        """Gamma (K,) and the other part's parameters."""
+        gamma = self.zero.constrain(u[: self.zero.size])["beta"]
+        return {**self.other.constrain(u[self.zero.size :]), "gamma": gamma}
+
+    def smoothed(self) -> PairPrior:
+        """The same prior without spikes."""
+        return PairPrior(self.zero.smoothed(), self.other.smoothed())
+
+
+def _without_spike(coefficients: CoefficientPrior) -> CoefficientPrior:
+    return ScaleMixturePrior(SMOOTH_SCALE) if isinstance(coefficients, ScaleMixturePrior) else coefficients
 
 
 def _require_share(name: str, value: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from alphasynth.contribution import plain
-from alphasynth.families import NegativeBinomial, Poisson
+from alphasynth.counts import NegativeBinomial, Poisson
 from alphasynth.fit import Fit, Problem
 from alphasynth.mechanism import Trail
 from alphasynth.weighting import Weighting

@@ -13,12 +13,12 @@ import numpy as np
 
 from alphasynth.automatic import Automatic
 from alphasynth.contribution import BetaDivergence, BetaDivergenceAt, Bounded, CensoredAt, Strict
+from alphasynth.counts import NegativeBinomial, Poisson, count_columns
 from alphasynth.errors import InputError, StrictWarning
-from alphasynth.families import NegativeBinomial, Poisson, count_columns
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.guarantee import StrictTerms
 from alphasynth.model import PEAK, Array, Columns, Model, Rows
-from alphasynth.priors import CountPrior
+from alphasynth.priors import LinearPrior
 from alphasynth.public_grid import DEFAULTS, QUANTA, Axis, PublicGrid, coordinate_names, points
 from alphasynth.sampler import Draws, Sampler
 
@@ -81,7 +81,7 @@ def terms(problem: Problem, released: Draws) -> StrictTerms | None:
         grid = (*(str(axis) for axis in axes), f"quantum: epsilon per draw / {QUANTA}")
         limit = bool(at_limit(axes, released))
     clip, prior = f"clipped to [-{model.epsilon!r}, 0]", f"prior {model.prior!r}"
-    words = (*words, clip, prior if isinstance(model.prior, CountPrior) else OWN_PRIOR)
+    words = (*words, clip, prior if isinstance(model.prior, LinearPrior) else OWN_PRIOR)
     return StrictTerms(model.epsilon, words, grid, at.scalar, limit)
 
 

@@ -14,7 +14,7 @@ from alphasynth.accounting import per_draw
 from alphasynth.audit import MOST_ROWS, Finding, Subject, audit
 from alphasynth.automatic import Automatic
 from alphasynth.errors import InputError, found, require_positive, require_whole
-from alphasynth.families import FAMILIES, bind_counts
+from alphasynth.families import FAMILIES, bind_column
 from alphasynth.fit import NUM_DRAWS, Problem, check_settings, in_64_bit
 from alphasynth.formula import Formula
 from alphasynth.frames import Frame, column_names, require
@@ -240,7 +240,7 @@ class Synthesizer:
         if isinstance(self.family, OwnModel):
             model, rows = self.family.bind(self.formula, records, self.strict)
         else:
-            model, rows = bind_counts(self.formula, FAMILIES[self.family], records, self.prior, self.strict)
+            model, rows = bind_column(self.formula, self.family, records, self.prior, self.strict)
         sampler = self.sampler or Automatic()
         if self.mechanism.contribution is not None:
             assert self.epsilon is not None, "checked at the door"

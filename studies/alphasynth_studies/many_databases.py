@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from alphasynth.families import NegativeBinomial, Poisson
+from alphasynth.counts import NegativeBinomial, Poisson
 from alphasynth.intervals import RESAMPLES, percentile_interval
 from alphasynth.priors import ScaleMixturePrior
 from alphasynth_studies.local_bounds import (

@@ -1,0 +1,275 @@
+"""The built-in count models: Poisson and negative binomial (mean mu, dispersion phi) with log mu = X beta."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import gammaln, xlogy
+
+from alphasynth.declared import Declared
+from alphasynth.errors import InputError
+from alphasynth.model import Array, Columns, Theta, linear
+from alphasynth.priors import CoefficientPrior, HalfCauchyPrior, LinearPrior
+
+# A larger count is an error or wants a coarser unit: its log-likelihood is a difference of terms of 1e9 and more.
+LARGEST_COUNT = 100_000_000
+# NumPy's Poisson generator refuses larger means; only draws from an all but empty posterior come near.
+LARGEST_RATE = 1e18
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """Counts with variance mu."""
+
+    prior: LinearPrior
+
+    @classmethod
+    def with_coefficients(cls, coefficients: CoefficientPrior, K: int) -> Poisson:
+        """The model with K coefficients of the given prior."""
+        return cls(LinearPrior(coefficients, K))
+
+    @classmethod
+    def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Poisson:
+        """The model of a column; nothing need be declared of it."""
+        return cls.with_coefficients(coefficients, K)
+
+    def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
+        """What the model reads of the response; raise `InputError` for what is no count."""
+        return count_columns(check_counts(name, values, zeros=strict))
+
+    def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Where the climb begins: rough moments."""
+        return self.prior.start(*_moments(columns["y"], X, counts))
+
+    def coordinates(self, covariates: bool) -> list[str]:
+        """Names of the sampler's coordinates."""
+        return _coordinates(self.prior, covariates)
+
+    def log_lik(self, theta: Theta, columns: Columns) -> Array:
+        """Log p(y | mu) by row."""
+        eta = linear(theta["beta"], columns)
+        return columns["y"] * eta - jnp.exp(eta) - columns["log_factorial"]
+
+    def peak(self, columns: Columns) -> np.ndarray:
+        """f*, the largest log-likelihood of each row's count: that at mu = y."""
+        return count_peak(columns["y"])
+
+    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
+        """Sum over all counts of p^power."""
+        eta = linear(theta["beta"], columns)
+        return count_power_sum(lambda y: y * eta - jnp.exp(eta) - gammaln_of(y), jnp.exp(eta), jnp.exp(eta / 2), power)
+
+    def log_zero(self, theta: Theta, columns: Columns) -> Array:
+        """Log p(0 | mu) by row."""
+        return -jnp.exp(linear(theta["beta"], columns))
+
+    def simulate_positive(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
+        """Counts of new records given that they are above 0: the time of the first event, then the others."""
+        mean = np.minimum(np.exp(linear(theta["beta"], columns)), LARGEST_RATE)
+        first = -np.log1p(rng.random(rows) * np.expm1(-mean))
+        return 1 + rng.poisson(np.maximum(mean - first, 0.0))
+
+    def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
+        """Counts of new records."""
+        return rng.poisson(np.minimum(np.exp(linear(theta["beta"], columns)), LARGEST_RATE), rows)
+
+
+@dataclass(frozen=True)
+class NegativeBinomial:
+    """Counts with variance mu + mu^2 / phi."""
+
+    prior: LinearPrior
+
+    @classmethod
+    def with_coefficients(cls, coefficients: CoefficientPrior, K: int) -> NegativeBinomial:
+        """The model with K coefficients of the given prior, and the paper's prior of phi."""
+        return cls(LinearPrior(coefficients, K, HalfCauchyPrior()))
+
+    @classmethod
+    def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> NegativeBinomial:
+        """The model of a column; nothing need be declared of it."""
+        return cls.with_coefficients(coefficients, K)
+
+    def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
+        """What the model reads of the response; raise `InputError` for what is no count."""
+        return count_columns(check_counts(name, values, zeros=strict))
+
+    def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Where the climb begins: rough moments."""
+        return self.prior.start(*_moments(columns["y"], X, counts))
+
+    def coordinates(self, covariates: bool) -> list[str]:
+        """Names of the sampler's coordinates."""
+        return _coordinates(self.prior, covariates)
+
+    def log_lik(self, theta: Theta, columns: Columns) -> Array:
+        """Log p(y | mu, phi) by row; right to rounding for any phi, the Poisson limit included."""
+        return _log_negative_binomial(
+            linear(theta["beta"], columns), theta["phi"], columns["y"], columns["log_factorial"]
+        )
+
+    def peak(self, columns: Columns) -> np.ndarray:
+        """f*, the largest log-likelihood of each row's count: that at mu = y in the Poisson limit."""
+        return count_peak(columns["y"])
+
+    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
+        """Sum over all counts of p^power."""
+        eta, phi = linear(theta["beta"], columns), theta["phi"]
+        mean = jnp.exp(eta)
+        return count_power_sum(
+            lambda y: _log_negative_binomial(eta, phi, y, gammaln_of(y)), mean, jnp.sqrt(mean + mean**2 / phi), power
+        )
+
+    def log_zero(self, theta: Theta, columns: Columns) -> Array:
+        """Log p(0 | mu, phi) by row."""
+        eta, phi = linear(theta["beta"], columns), theta["phi"]
+        return -phi * jnp.logaddexp(0.0, eta - jnp.log(phi))
+
+    def simulate_positive(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
+        """Counts of new records given that they are above 0: quantiles at levels above p(0)."""
+        from scipy.stats import nbinom
+
+        mean = np.minimum(np.exp(linear(theta["beta"], columns)), LARGEST_RATE)
+        phi = float(theta["phi"])
+        share = np.broadcast_to(phi / (phi + mean), rows)
+        zero = np.exp(phi * np.log(share))
+        levels = zero + (1 - zero) * rng.random(rows)
+        counts = nbinom.ppf(np.minimum(levels, 1 - 1e-16), phi, share)
+        return np.maximum(np.where(np.isfinite(counts), counts, 1.0), 1.0).astype(np.int64)
+
+    def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
+        """Counts of new records: Poisson with gamma-distributed means."""
+        mean = np.minimum(np.exp(linear(theta["beta"], columns)), LARGEST_RATE)
+        phi = float(theta["phi"])
+        return rng.poisson(np.minimum(rng.gamma(phi, mean / phi, rows), LARGEST_RATE))
+
+
+def _coordinates(prior: LinearPrior, covariates: bool) -> list[str]:
+    """The mean or the coefficients, what else their prior samples, and phi."""
+    own = [f"beta[{k}]" for k in range(prior.K)] if covariates else ["mean"]
+    more = prior.coefficients.size(prior.K) - prior.K
+    return [*own, *(f"u[{prior.K + i}]" for i in range(more)), *(["phi"] if prior.dispersion is not None else [])]
+
+
+def _log_negative_binomial(eta: Array, phi: Array, y: Array, log_factorial: Array) -> Array:
+    log_odds = eta - jnp.log(phi)
+    log_total = jnp.logaddexp(0.0, log_odds)  # log((mu + phi) / phi)
+    return log_rising(phi, y) - log_factorial - phi * log_total + y * (log_odds - log_total)
+
+
+def gammaln_of(y: Array) -> Array:
+    """Log y!, for counts that are no column."""
+    return log_rising(jnp.ones_like(y), y)
+
+
+def count_peak(y: np.ndarray) -> np.ndarray:
+    """Largest log-likelihood that any Poisson or negative binomial gives to a count: y log y - y - log y!.
+
+    >>> count_peak(np.array([0.0, 1.0])).tolist()
+    [0.0, -1.0]
+    """
+    return xlogy(y, y) - y - gammaln(y + 1)
+
+
+# Counts below this are summed one by one, those above by quadrature in log y.
+ONE_BY_ONE, NODES = 32, 96
+# Standard deviations from the mean, and means of the tail's exponential decline, beyond which a pmf is no more.
+FARTHEST, LONGEST = 12.0, 45.0
+
+
+def count_power_sum(log_pmf: Callable[[Array], Array], mean: Array, sd: Array, power: float) -> Array:
+    """Sum over counts y of p(y)^power, to about six digits, in as many evaluations for any mean.
+
+    The sum over y >= ONE_BY_ONE is an integral by Gauss and Legendre in log y over the stretch that holds the mass,
+    with Euler and Maclaurin's first correction at its lower end.
+    """
+    start = ONE_BY_ONE - 0.5
+    low = jnp.maximum(start, mean - FARTHEST * sd)
+    # A count's tail declines at least like exp(-y mean / sd^2).
+    high = jnp.maximum(start + 1, mean + FARTHEST * sd + LONGEST * sd**2 / jnp.maximum(mean, 1e-300) / power)
+    reach = jnp.log(high / low) / 2
+
+    def raised(y: Array) -> Array:
+        return jnp.exp(power * log_pmf(y))
+
+    def one_more(total: Array, y: Array) -> tuple[Array, None]:
+        return total + raised(jnp.broadcast_to(y, jnp.shape(mean))), None
+
+    def one_node(total: Array, node: tuple[Array, ...]) -> tuple[Array, None]:
+        y = low * jnp.exp(reach * (node[0] + 1))
+        return total + node[1] * reach * y * raised(y), None
+
+    nodes = tuple(jnp.asarray(part) for part in np.polynomial.legendre.leggauss(NODES))
+    first = jax.lax.scan(one_more, jnp.zeros_like(mean), jnp.arange(ONE_BY_ONE, dtype=float))[0]
+    rest = jax.lax.scan(one_node, jnp.zeros_like(mean), nodes)[0]
+    slope = raised(jnp.full_like(mean, ONE_BY_ONE)) - raised(jnp.full_like(mean, ONE_BY_ONE - 1))
+    return first + rest + jnp.where(low == start, slope, 0.0) / 24
+
+
+SHIFT = 8
+# Stirling's series for log gamma at z >= SHIFT: seven terms leave less than 1e-14.
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+
+
+def log_rising(phi: Array, y: Array) -> Array:
+    """log gamma(phi + y) - log gamma(phi), without the cancellation that log gammas suffer as phi grows.
+
+    Both arguments are shifted up by SHIFT, where Stirling's series holds; the shift is paid back as one logarithm of a
+    product. Twice as fast as log gamma, since only two logarithms are taken per entry.
+    """
+    low, high = phi + SHIFT, phi + SHIFT + y
+    shifted = (high - 0.5) * jnp.log1p(y / low) + y * (jnp.log(low) - 1) + _stirling(high) - _stirling(low)
+    bounded = jnp.minimum(phi, 1e30)  # the quotient below is 1 from here on, and its parts stay finite
+    above, below = bounded + y, bounded
+    for j in range(1, SHIFT):
+        above, below = above * (bounded + y + j), below * (bounded + j)
+    return shifted - jnp.log(above / below)
+
+
+def _stirling(z: Array) -> Array:
+    inverse = 1 / z
+    square, series = inverse * inverse, 0.0
+    for term in reversed(STIRLING):
+        series = series * square + term
+    return series * inverse
+
+
+def count_columns(y: np.ndarray) -> dict[str, np.ndarray]:
+    """What a count model reads of counts."""
+    return {"y": y, "log_factorial": gammaln(y + 1)}
+
+
+def check_counts(name: str, values: np.ndarray, zeros: bool = False) -> np.ndarray:
+    """Counts in float64; raise `InputError` unless they are whole numbers from 0 to LARGEST_COUNT.
+
+    Unless `zeros` allows it they must not all be 0, where a posterior would lean on its prior alone.
+    """
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
+        raise InputError(f"column {name!r} must hold counts, found a column that is not numeric")
+    y = values.astype(np.float64)
+    if (y < 0).any():
+        raise InputError(f"column {name!r} must hold counts of at least 0, found negative values")
+    if (y != np.floor(y)).any():
+        raise InputError(f"column {name!r} must hold whole numbers, found fractions")
+    if (y > LARGEST_COUNT).any():
+        raise InputError(
+            f"column {name!r} must hold counts of at most {LARGEST_COUNT:,}, found larger ones; use a coarser unit"
+        )
+    if not (zeros or y.any()):
+        raise InputError(f"column {name!r} must hold a count above 0, found nothing but zeros")
+    return y
+
+
+def _moments(y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, float]:
+    """Rough coefficients and log dispersion: where Newton's method starts."""
+    root = np.sqrt(counts)
+    beta = np.linalg.lstsq(root[:, None] * X, root * np.log(y + 0.5), rcond=None)[0]
+    mean = np.average(y, weights=counts)
+    variance = np.average((y - mean) ** 2, weights=counts)
+    phi = mean**2 / (variance - mean) if variance > mean else np.inf
+    return beta, float(np.log(np.clip(phi, 0.1, 1e3)))

@@ -1,0 +1,116 @@
+"""`Declared`: what a user declares public about a column, before a look at the table: levels, limits, whole numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from alphasynth.errors import InputError, found
+
+# What gaps in a column are: modelled first by an indicator, rows to leave out, or public row by row.
+GAPS = ("model", "drop", "public")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Public facts of a column, which its synthetic values keep.
+
+    `levels` are its categories in their order, `limits` its smallest and largest value, `whole` says that it holds
+    whole numbers, `missing` what its gaps are.
+
+    >>> Declared.of("age", {"limits": [0, 110], "whole": True}).limits
+    (0.0, 110.0)
+    """
+
+    levels: tuple[Any, ...] = ()
+    limits: tuple[float, float] | None = None
+    whole: bool = False
+    missing: str | None = None
+
+    @classmethod
+    def of(cls, name: str, given: Mapping[str, Any]) -> Declared:
+        """What a file or a call declares of a column; raise `InputError`."""
+        known = [field.name for field in fields(cls)]
+        strange = [word for word in given if word not in known]
+        if strange:
+            raise InputError(f"what is declared of {name!r} must be one of {', '.join(known)}, found {strange[0]!r}")
+        limits, levels = given.get("limits"), given.get("levels", ())
+        return cls(
+            levels=tuple(levels) if isinstance(levels, list | tuple) else (levels,),
+            limits=None if limits is None else _pair(name, limits),
+            whole=given.get("whole", False),
+            missing=given.get("missing"),
+        )._checked(name)
+
+    def _checked(self, name: str) -> Declared:
+        if not isinstance(self.whole, bool):
+            raise InputError(f"whole of {name!r} must be true or false, found {found(self.whole)}")
+        if self.missing is not None and self.missing not in GAPS:
+            raise InputError(f"missing of {name!r} must be one of {', '.join(GAPS)}, found {found(self.missing)}")
+        if any(not isinstance(level, str | int | float | bool) for level in self.levels):
+            raise InputError(f"levels of {name!r} must be text, numbers or true and false, found others")
+        if len({type(level) is str for level in self.levels}) > 1:
+            raise InputError(f"levels of {name!r} must be all text or all numbers, found both")
+        if len(set(self.levels)) < len(self.levels):
+            raise InputError(f"levels of {name!r} must differ, found one twice")
+        return self
+
+    def plain(self) -> dict[str, Any]:
+        """What was declared, for a file."""
+        held = {"levels": list(self.levels), "limits": None if self.limits is None else list(self.limits)}
+        held |= {"whole": self.whole, "missing": self.missing}
+        return {name: value for name, value in held.items() if value not in ([], None, False)}
+
+    def outside(self, values: np.ndarray) -> np.ndarray:
+        """Which numbers lie beyond the limits."""
+        if self.limits is None:
+            return np.zeros(len(values), bool)
+        return ~((values >= self.limits[0]) & (values <= self.limits[1]))
+
+    def within(self, values: np.ndarray) -> np.ndarray:
+        """Numbers brought to the nearest limit."""
+        return values if self.limits is None else np.clip(values, *self.limits)
+
+
+def _pair(name: str, value: Any) -> tuple[float, float]:
+    numbers = isinstance(value, list | tuple) and len(value) == 2 and all(_is_number(end) for end in value)
+    if not numbers or not value[0] < value[1]:
+        raise InputError(f"limits of {name!r} must be two numbers, low < high, found {found(str(value))}")
+    return float(value[0]), float(value[1])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def codes_of(name: str, values: Any, declared: Declared) -> np.ndarray:
+    """Place of each value among the levels, as floats; raise `InputError` where a value is none of them."""
+    held = as_levels(values)
+    levels = [_comparable(level) for level in declared.levels]
+    place = {level: i for i, level in enumerate(levels)}
+    distinct, inverse = np.unique(held, return_inverse=True)
+    codes = [place.get(_comparable(value), -1) for value in distinct.tolist()]
+    if -1 in codes:
+        raise InputError(f"column {name!r} must hold its declared levels and no others, found others")
+    return np.asarray(codes, np.float64)[inverse]
+
+
+def as_levels(values: Any) -> np.ndarray:
+    """A column's values as an array of text, numbers or booleans."""
+    return np.asarray(values.astype(values.categories.dtype) if hasattr(values, "categories") else values)
+
+
+def _comparable(level: Any) -> Any:
+    return level if isinstance(level, str) else float(level)
+
+
+def observed_levels(values: Any) -> tuple[Any, ...]:
+    """The levels that occur: in their own order where a column has one, else sorted."""
+    if hasattr(values, "categories"):
+        occurring = values.remove_unused_categories()
+        return tuple(occurring.categories.tolist())
+    return tuple(np.unique(as_levels(values)).tolist())

@@ -1,0 +1,253 @@
+"""Every family against SciPy's distributions: log-likelihood, f*, simulator; and what each refuses."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import integrate, stats
+from scipy.optimize import minimize
+
+from alphasynth.continuous import LARGEST_SHAPE, SMALLEST_SD
+from alphasynth.declared import Declared
+from alphasynth.errors import InputError
+from alphasynth.families import FAMILIES
+from alphasynth.priors import NormalPrior
+
+LEVELS = Declared(levels=("a", "b", "c", "d"))
+TWO = Declared(levels=("f", "m"))
+LIMITS = Declared(limits=(1.0, 50.0))
+DECLARED = {
+    "bernoulli": TWO,
+    "categorical": LEVELS,
+    "ordinal": LEVELS,
+    **dict.fromkeys(["normal", "log_normal", "gamma"], LIMITS),
+    **dict.fromkeys(["two_part_normal", "two_part_log_normal", "two_part_gamma"], LIMITS),
+}
+COUNTS = [name for name in FAMILIES if "poisson" in name or "negative" in name]
+VALUES = {
+    **dict.fromkeys(["bernoulli"], np.array(["f", "m"])),
+    **dict.fromkeys(["categorical", "ordinal"], np.array(["a", "b", "c", "d"])),
+    **dict.fromkeys(["normal", "log_normal", "gamma"], np.array([1.5, 8.0, 20.0, 49.0])),
+    **dict.fromkeys(["two_part_normal", "two_part_log_normal", "two_part_gamma"], np.array([0.0, 1.5, 8.0, 49.0])),
+    **dict.fromkeys(COUNTS, np.array([0.0, 1.0, 2.0, 5.0, 30.0])),
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_64_bit():
+    with jax.enable_x64(True):
+        yield
+
+
+def _bound(name, K=1):
+    declared = DECLARED.get(name, Declared())
+    model = FAMILIES[name].model("y", declared, NormalPrior(1.0), K)
+    return model, declared
+
+
+def _theta(model, seed=0, scale=0.4):
+    u = scale * np.random.default_rng(seed).standard_normal(model.prior.size)
+    return u, {k: np.asarray(v) for k, v in model.prior.constrain(u).items()}
+
+
+def _scaled(theta, declared, logarithmic):
+    low, high = np.log(declared.limits) if logarithmic else declared.limits
+    centre, half = (low + high) / 2, (high - low) / 2
+    return centre + half * theta["beta"][0], half * theta["sd"]
+
+
+def _oracle(name, theta, declared, y):
+    """Log density or probability of one value, by SciPy."""
+    inner = name.removeprefix("zero_inflated_").removeprefix("hurdle_").removeprefix("two_part_")
+    if inner == "bernoulli":
+        return stats.bernoulli.logpmf(TWO.levels.index(y), 1 / (1 + np.exp(-theta["beta"][0])))
+    if inner == "categorical":
+        weights = np.exp(np.concatenate([[0.0], theta["beta"]]))
+        return np.log(weights[LEVELS.levels.index(y)] / weights.sum())
+    if inner == "ordinal":
+        below = np.concatenate([[0.0], 1 / (1 + np.exp(-theta["cuts"])), [1.0]])
+        return np.log(np.diff(below)[LEVELS.levels.index(y)])
+    if inner in ("normal", "log_normal"):
+        mean, sd = _scaled(theta, declared, inner == "log_normal")
+        own = stats.norm(mean, sd) if inner == "normal" else stats.lognorm(sd, scale=np.exp(mean))
+        value = own.logpdf(y) if y else 0.0
+    elif inner == "gamma":
+        mean = np.exp(theta["beta"][0]) * declared.limits[1]
+        value = stats.gamma(theta["shape"], scale=mean / theta["shape"]).logpdf(y) if y else 0.0
+    else:
+        mean = np.exp(theta["beta"][0])
+        phi = theta.get("phi")
+        own = stats.poisson(mean) if inner == "poisson" else stats.nbinom(phi, phi / (phi + mean))
+        value, zero = own.logpmf(y), own.pmf(0)
+        share = 1 / (1 + np.exp(-theta["gamma"][0])) if "gamma" in theta else None
+        if name.startswith("zero_inflated"):
+            return np.log(share * (y == 0) + (1 - share) * np.exp(value))
+        if name.startswith("hurdle"):
+            return np.log(1 - share) if y == 0 else np.log(share) + value - np.log(1 - zero)
+        return value
+    if name.startswith("two_part"):
+        share = 1 / (1 + np.exp(-theta["gamma"][0]))
+        return np.log(1 - share) if y == 0 else np.log(share) + value
+    return value
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_log_likelihoods_are_scipys(name, seed):
+    model, declared = _bound(name)
+    _, theta = _theta(model, seed)
+    columns = model.read("y", VALUES[name], declared, True)
+    expected = [_oracle(name, theta, declared, y) for y in VALUES[name].tolist()]
+    np.testing.assert_allclose(np.asarray(model.log_lik(theta, columns)), expected, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_covariates_enter_row_by_row(name):
+    """A design matrix with equal rows is no design matrix; with a second column, its effect is a shift."""
+    model, declared = _bound(name, 2)
+    u, theta = _theta(model, 3)
+    columns = model.read("y", VALUES[name], declared, True)
+    size = len(VALUES[name])
+    X = np.column_stack([np.ones(size), np.linspace(-1, 1, size)])
+    together = np.asarray(model.log_lik(theta, {**columns, "X": X}))
+    for i in range(size):
+        alone = {key: column[i : i + 1] for key, column in {**columns, "X": X}.items()}
+        assert np.asarray(model.log_lik(theta, alone))[0] == pytest.approx(together[i], rel=1e-13)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_f_star_is_the_largest_log_likelihood(name):
+    """No parameters give more, and some come near."""
+    model, declared = _bound(name)
+    columns = model.read("y", VALUES[name], declared, True)
+    peak = model.peak(columns)
+    for i in range(len(VALUES[name])):
+        row = {key: column[i : i + 1] for key, column in columns.items()}
+        loss = jax.jit(lambda u, row=row: -model.log_lik(model.prior.constrain(u), row)[0])
+        slope = jax.jit(jax.grad(loss))
+        best = -np.inf
+        for seed in range(4):
+            start = np.random.default_rng(seed).standard_normal(model.prior.size)
+            limits = [(-25.0, 25.0)] * model.prior.size
+            found = minimize(loss, start, jac=lambda u: np.nan_to_num(np.asarray(slope(u))), bounds=limits)
+            best = max(best, -float(found.fun))
+        assert best <= peak[i] + 1e-6
+        assert best >= peak[i] - 0.02
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_simulated_values_follow_the_density(name):
+    """Shares of values or of intervals, within five standard errors of what the log-likelihood says."""
+    model, declared = _bound(name)
+    _, theta = _theta(model, 5)
+    rows = 40_000
+    y = np.asarray(model.simulate(np.random.default_rng(7), theta, {}, rows), float)
+    if name in ("bernoulli", "categorical", "ordinal"):
+        shares = np.bincount(y.astype(int), minlength=len(declared.levels)) / rows
+        expected = np.exp([_oracle(name, theta, declared, level) for level in declared.levels])
+    elif name in COUNTS:
+        shares = np.array([(y == k).mean() for k in range(6)])
+        expected = np.exp([_oracle(name, theta, declared, float(k)) for k in range(6)])
+    else:
+        values = model.decode("y", y, declared)
+        edges = np.quantile(values[values > 0], [0.1, 0.3, 0.6, 0.9])
+        shares = np.array([((values > a) & (values <= b)).mean() for a, b in zip(edges, edges[1:], strict=False)])
+        density = lambda x: np.exp(_oracle(name, theta, declared, x))  # noqa: E731
+        expected = [integrate.quad(density, a, b)[0] for a, b in zip(edges, edges[1:], strict=False)]
+        if name.startswith("two_part"):
+            zero = np.exp(_oracle(name, theta, declared, 0.0))
+            assert (values == 0).mean() == pytest.approx(zero, abs=5 * np.sqrt(zero * (1 - zero) / rows))
+    for share, p in zip(shares, expected, strict=True):
+        assert share == pytest.approx(p, abs=5 * np.sqrt(p * (1 - p) / rows) + 1e-9)
+
+
+@pytest.mark.parametrize("name", [*COUNTS, "bernoulli", "categorical", "ordinal"])
+def test_power_sums_are_sums(name):
+    model, declared = _bound(name)
+    if not hasattr(model, "power_sum"):
+        pytest.skip("no power sum")
+    _, theta = _theta(model, 2)
+    values = np.arange(4_000.0) if name in COUNTS else np.array(declared.levels)
+    log_lik = np.asarray(model.log_lik(theta, model.read("y", values, declared, True)))
+    assert float(model.power_sum(theta, {}, 1.5)) == pytest.approx(np.exp(1.5 * log_lik).sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_values_come_back_from_their_codes(name):
+    model, declared = _bound(name)
+    columns = model.read("y", VALUES[name], declared, True)
+    if hasattr(model, "decode"):
+        y = np.where(columns.get("positive", 1.0) > 0, columns["y"], np.nan)
+        np.testing.assert_allclose(model.decode("y", y, declared), VALUES[name], rtol=1e-12)
+    else:
+        assert (
+            columns["y"].tolist() == [float(declared.levels.index(v)) for v in VALUES[name].tolist()]
+            if (declared.levels)
+            else columns["y"].tolist() == VALUES[name].tolist()
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "declared", "words"),
+    [
+        ("bernoulli", np.array(["f", "x"]), TWO, "declared levels and no others"),
+        ("bernoulli", np.array(["a"]), LEVELS, "two levels for bernoulli, found 4"),
+        ("categorical", np.array(["a"]), Declared(levels=("a",)), "at least two levels, found 1"),
+        ("ordinal", np.array(["f"]), TWO, "at least three levels for ordinal, found 2"),
+        ("normal", np.array([1.0]), Declared(), "limits declared public"),
+        ("normal", np.array([51.0]), LIMITS, "within its declared limits, found values beyond"),
+        ("normal", np.array(["a"]), LIMITS, "must hold numbers"),
+        ("gamma", np.array([1.0]), Declared(limits=(0.0, 5.0)), "lower limit of 'y' must be above 0"),
+        ("log_normal", np.array([1.0]), Declared(limits=(-1.0, 5.0)), "lower limit of 'y' must be above 0"),
+        ("two_part_gamma", np.array([-1.0, 0.0]), LIMITS, "within its declared limits"),
+        ("hurdle_poisson", np.array([-1.0, 0.0]), Declared(), "counts of at least 0"),
+        ("two_part_normal", np.array(["a"]), LIMITS, "must hold numbers"),
+    ],
+)
+def test_what_a_family_cannot_hold_is_refused(name, values, declared, words):
+    with pytest.raises(InputError, match=words):
+        FAMILIES[name].model("y", declared, NormalPrior(), 1).read("y", values, declared, True)
+
+
+def test_three_hundred_categories_alone_but_not_with_many_terms():
+    many = Declared(levels=tuple(f"code {i}" for i in range(300)))
+    assert FAMILIES["categorical"].model("y", many, NormalPrior(), 1).prior.size == 299
+    with pytest.raises(InputError, match="at most 400 coefficients, found 2,990 .*merge rare levels"):
+        FAMILIES["categorical"].model("y", many, NormalPrior(), 10)
+
+
+def test_spreads_have_a_smallest_value():
+    """Without it a strict mechanism has no f*: at its own value a density could be as large as one likes."""
+    for name, key, limit in [("normal", "sd", SMALLEST_SD), ("gamma", "shape", LARGEST_SHAPE)]:
+        model, _ = _bound(name)
+        value = float(model.prior.constrain(np.array([0.0, -60.0 if key == "sd" else 60.0]))[key])
+        assert value == pytest.approx(limit)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"limits": [3, 1]}, "low < high"),
+        ({"limits": [1, float("inf")]}, "low < high"),
+        ({"levels": ["a", "a"]}, "must differ"),
+        ({"levels": ["a", 1]}, "all text or all numbers"),
+        ({"levels": [[1]]}, "text, numbers or true and false"),
+        ({"missing": "maybe"}, "model, drop, public"),
+        ({"whole": 1}, "true or false"),
+        ({"limit": [0, 1]}, "one of levels, limits, whole, missing"),
+    ],
+)
+def test_declarations_are_checked(given, words):
+    with pytest.raises(InputError, match=words):
+        Declared.of("y", given)
+
+
+def test_levels_are_found_in_any_storage():
+    from alphasynth.declared import codes_of
+
+    held = pd.Categorical(["b", "a", "b"], categories=["b", "a"])
+    assert codes_of("y", held, Declared(levels=("a", "b"))).tolist() == [1.0, 0.0, 1.0]
+    assert codes_of("y", np.array([True, False]), Declared(levels=(False, True))).tolist() == [1.0, 0.0]
+    assert codes_of("y", np.array([2.5, 0.0]), Declared(levels=(0, 2.5))).tolist() == [1.0, 0.0]
