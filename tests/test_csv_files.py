@@ -80,7 +80,7 @@ def test_a_column_has_the_type_that_all_its_values_have(tmp_path, values, kind):
     path = tmp_path / "t.csv"
     pd.DataFrame({"v": values, "w": "x"}).to_csv(path, index=False)
     _, grouped = read(path, ["v"], ["v"])
-    assert str(grouped.response_type) == kind
+    assert str(grouped.types["v"]) == kind
     assert sorted(grouped.public.column("v").to_pylist(), key=str) == sorted(
         grouped.columns.column("v").to_pylist(), key=str
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
@@ -74,6 +75,18 @@ def per_draw(epsilon: float, m: int) -> float:
     while m * Fraction(share) > Fraction(epsilon):
         share = math.nextafter(share, 0.0)
     return share
+
+
+def split(epsilon: float, m: int, shares: Sequence[float]) -> tuple[float, ...]:
+    """What each part of each of m draws may cost, in these proportions; all of them together at most epsilon, exactly.
+
+    >>> sum(split(1.0, 1, (0.1, 0.2, 0.7))) <= 1.0
+    True
+    """
+    parts = [per_draw(epsilon, m) * share for share in shares]
+    while m * sum(map(Fraction, parts), Fraction(0)) > Fraction(epsilon):
+        parts = [math.nextafter(part, 0.0) for part in parts]
+    return tuple(parts)
 
 
 def concentrated(epsilon_per_draw: float, m: int, rows: int = 1) -> float:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from alphasynth.chain import AnyFit
 from alphasynth.errors import DiagnosticsError
-from alphasynth.fit import Fit
 
 # The answer's bound lies at most this far below the target, where the dial reaches so far.
 TOLERANCE = 0.002
@@ -40,7 +40,7 @@ class Trial:
     """A fit at one value of the dial."""
 
     value: float
-    fit: Fit
+    fit: AnyFit
 
     @property
     def bound(self) -> float:
@@ -56,7 +56,7 @@ class Found(NamedTuple):
     stopped_by: DiagnosticsError | None
 
 
-def search(attempt: Callable[[float], Fit], target: float, guess: float, highest: float = math.inf) -> Found:
+def search(attempt: Callable[[float], AnyFit], target: float, guess: float, highest: float = math.inf) -> Found:
     """The trial with the largest bound at most `target` on a bracket of dial values up to `highest`.
 
     The answer is one of the fits made, never an interpolation, so its bound is at most the target; None if no trial's

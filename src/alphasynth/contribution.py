@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.errors import InputError, require_positive
-from alphasynth.model import PEAK, Array, Columns, Model, Prior, Theta
+from alphasynth.model import HELD, PEAK, Array, Columns, Model, Prior, Theta
 
 
 def weighted(alpha: Array, log_lik: Array, xp: Any = np) -> Array:
@@ -53,7 +53,7 @@ class Contribution(Protocol):
 class Bounded:
     """A model whose log-likelihood is a strict contribution, clipped to [-epsilon, 0] record by record.
 
-    What is not finite counts as cut: it is -epsilon.
+    What is not finite counts as cut: it is -epsilon. A record without a value in this column adds 0.
     """
 
     model: Model
@@ -71,7 +71,33 @@ class Bounded:
         inside = (value > -self.epsilon) & (value < 0)
         # The inner `where` keeps derivatives finite where the value is not.
         at_top = (value >= 0) & (value < jnp.inf)
-        return jnp.where(inside, jnp.where(inside, value, 0.0), jnp.where(at_top, 0.0, -self.epsilon))
+        clipped = jnp.where(inside, jnp.where(inside, value, 0.0), jnp.where(at_top, 0.0, -self.epsilon))
+        return jnp.where(columns[HELD] > 0, clipped, 0.0) if HELD in columns else clipped
+
+    def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
+        """Response values of new records, by the model itself."""
+        return self.model.simulate(rng, theta, columns, rows)
+
+
+@dataclass(frozen=True)
+class Where:
+    """A model of a column with gaps: records without a value add nothing, whatever the parameters are."""
+
+    model: Model
+
+    @property
+    def prior(self) -> Prior:
+        """The model's own."""
+        return self.model.prior
+
+    def coordinates(self, covariates: bool) -> list[str]:
+        """The model's own."""
+        names: list[str] = self.model.coordinates(covariates)  # type: ignore[attr-defined]
+        return names
+
+    def log_lik(self, theta: Theta, columns: Columns) -> Array:
+        """f by row; 0 where there is no value."""
+        return jnp.where(columns[HELD] > 0, self.model.log_lik(theta, columns), 0.0)
 
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Response values of new records, by the model itself."""
@@ -79,8 +105,10 @@ class Bounded:
 
 
 def plain(model: Model) -> Model:
-    """The model that simulates: without a bound on its log-likelihood."""
-    return model.model if isinstance(model, Bounded) else model
+    """The model that simulates: without a bound on its log-likelihood, and as if there were no gaps."""
+    while isinstance(model, Bounded | Where):
+        model = model.model
+    return model
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
+
+from alphasynth.errors import InputError
 
 
 def count_inside(y: np.ndarray, counts: np.ndarray, group: np.ndarray, radius: np.ndarray) -> np.ndarray:
@@ -31,3 +35,52 @@ def count_inside(y: np.ndarray, counts: np.ndarray, group: np.ndarray, radius: n
     result = np.empty(len(y), np.int64)
     result[order] = before[farthest(last) + 1] - before[farthest(first)]
     return result
+
+
+# More distinct rows than this take minutes to compare two by two.
+MOST_COMPARED, AT_A_TIME = 40_000, 256
+
+
+def count_inside_all(
+    columns: Sequence[np.ndarray], counts: np.ndarray, group: np.ndarray, radii: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Records of the same group within the radius of each distinct row in every column (a box), itself included."""
+    return _compare_all(counts, group, lambda rows: _in_boxes(columns, radii, rows))
+
+
+def _in_boxes(columns: Sequence[np.ndarray], radii: Sequence[np.ndarray], rows: slice) -> np.ndarray:
+    inside = np.ones((len(columns[0][rows]), len(columns[0])), bool)
+    for y, radius in zip(columns, radii, strict=True):
+        inside &= np.abs(y[None, :] - y[rows, None]) <= radius[rows, None]
+    return inside
+
+
+def count_near(
+    columns: Sequence[tuple[np.ndarray, bool]], counts: np.ndarray, group: np.ndarray, radius: float
+) -> np.ndarray:
+    """Records of the same group within a Gower distance of each distinct row, itself included.
+
+    Columns come with whether they hold codes of categories; those that do not vary count for nothing.
+    """
+
+    def near(rows: slice) -> np.ndarray:
+        distance = np.zeros((len(counts[rows]), len(counts)))
+        for y, is_category in columns:
+            apart = np.abs(y[None, :] - y[rows, None])
+            distance += (apart > 0) if is_category else apart / (np.ptp(y) or 1.0)
+        return distance / len(columns) <= radius * (1 + 1e-12)
+
+    return _compare_all(counts, group, near)
+
+
+def _compare_all(counts: np.ndarray, group: np.ndarray, inside: Callable[[slice], np.ndarray]) -> np.ndarray:
+    if len(counts) > MOST_COMPARED:
+        raise InputError(
+            f"count weights of several columns compare every two distinct rows, of which there must be at most "
+            f"{MOST_COMPARED:,}, found more; use LW or BW, or weights per column"
+        )
+    found = np.empty(len(counts), np.int64)
+    for first in range(0, len(counts), AT_A_TIME):
+        rows = slice(first, min(first + AT_A_TIME, len(counts)))
+        found[rows] = (inside(rows) & (group[rows, None] == group[None, :])) @ counts
+    return found

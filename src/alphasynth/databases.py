@@ -119,7 +119,7 @@ class DatabaseTable:
             public=pa.table({name: as_type(columns[name], types[name]) for name in public}),
             counts=lines.column("size").cast(pa.int64()).to_numpy(),
             index=None,
-            response_type=types[names[0]],
+            types={name: types[name] for name in names},
             unit=self.unit,
         )
         return sorted_by_public(grouped) if public else grouped

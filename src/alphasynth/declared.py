@@ -61,7 +61,8 @@ class Declared:
 
     def plain(self) -> dict[str, Any]:
         """What was declared, for a file."""
-        held = {"levels": list(self.levels), "limits": None if self.limits is None else list(self.limits)}
+        held: dict[str, Any] = {"levels": list(self.levels)}
+        held["limits"] = None if self.limits is None else list(self.limits)
         held |= {"whole": self.whole, "missing": self.missing}
         return {name: value for name, value in held.items() if value not in ([], None, False)}
 

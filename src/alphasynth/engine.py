@@ -141,7 +141,7 @@ class FileTable:
             public=pa.table(released_columns),
             counts=counts,
             index=index,
-            response_type=reading.columns[names[0]].type,
+            types={name: reading.columns[name].type for name in names},
             rows=kept,
             unit=self.unit,
         )

@@ -14,7 +14,7 @@ from alphasynth.automatic import Automatic
 from alphasynth.contribution import weighted
 from alphasynth.density import Target
 from alphasynth.errors import InputError, found, require_whole
-from alphasynth.lipschitz import Lipschitz, keep_below, largest_log_lik
+from alphasynth.lipschitz import Lipschitz, extreme_log_liks, keep_below, larger
 from alphasynth.model import Model, Rows
 from alphasynth.records import Records
 from alphasynth.sampler import Draws, Key, Sampler
@@ -68,13 +68,15 @@ def check_settings(sampler: object, num_draws: object, thresh: object) -> None:
 class Fit:
     """A round's outcome (confidential). `_distinct`: one entry per distinct row of the records.
 
-    `largest_distinct` is F, the maximum over draws of |f|, unweighted; infinite where f is not finite.
+    `largest_distinct` is F, the maximum over draws of |f|, unweighted; infinite where f is not finite. `extremes` holds
+    the largest and the smallest f over the draws, from which a chain's joint bound is made.
     """
 
     records: Records
     draws: Draws
     alpha_distinct: np.ndarray = field(repr=False)
     largest_distinct: np.ndarray = field(repr=False)
+    extremes: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Freeze the arrays that the privacy numbers come from."""
@@ -85,6 +87,11 @@ class Fit:
     def alpha(self) -> np.ndarray:
         """Weights (n,) in the table's own row order."""
         return self.records.expand(self.alpha_distinct)
+
+    @property
+    def attempts(self) -> tuple[int, ...]:
+        """The sampler's attempt whose draws these are."""
+        return (self.draws.diagnostics.attempt,)
 
     @property
     def mean_alpha(self) -> float:
@@ -111,6 +118,7 @@ def fit(key: Key, problem: Problem, alpha: np.ndarray, least: int = 0) -> Fit:
     keep = None
     if problem.thresh < 1:
         keep = keep_below(model, draws, rows, rows.largest(alpha), problem.thresh)
-    largest = np.where(rows.finite, largest_log_lik(model, draws, rows, keep), np.inf)
+    highest, lowest = extreme_log_liks(model, draws, rows, keep)
+    extremes = np.where(rows.finite, highest, np.inf)[rows.of], np.where(rows.finite, lowest, -np.inf)[rows.of]
     kept = draws if keep is None else draws.take(keep)
-    return Fit(records, kept, alpha, largest[rows.of])
+    return Fit(records, kept, alpha, larger(*extremes), extremes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,7 @@ def design_matrix(formula: Formula, columns: Mapping[str, Any], counts: np.ndarr
 
     if formula.intercept_only:
         return np.ones((len(counts), 1))
-    rows = pd.DataFrame({name: _widen(columns[name]) for name in formula.covariates})
+    rows = pd.DataFrame({name: widen(columns[name]) for name in formula.covariates})
     spec, values = learn_terms(formula, rows, counts)
     _check_rank(values, list(spec.column_names))
     return values
@@ -136,7 +136,7 @@ def learn_terms(formula: Formula, rows: Any, counts: np.ndarray) -> tuple[Any, n
     return spec, values
 
 
-def _widen(column: Any) -> Any:
+def widen(column: Any) -> Any:
     """Numbers in 64 bits: the square of a small integer type would wrap around."""
     kind = getattr(column.dtype, "kind", "O")
     if kind == "f" or column.dtype == np.uint64:
@@ -192,16 +192,16 @@ SPLINES = {"bs", "cr", "cs", "cc"}
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)  # a matrix product is none
 
 
-def require_declared(formula: Formula, columns: Mapping[str, Any]) -> None:
+def require_declared(formula: Formula, columns: Mapping[str, Any], levels: Collection[str] = ()) -> None:
     """Refuse terms that learn anything from the table: each must be a function of its own record and of constants.
 
     Allowed are numeric columns, arithmetic, elementwise functions, and, with their constants written out,
     `C(x, levels=[...])`, `scale(x, center=2.0, scale=3.0)`, `poly(x, 2, raw=True)` and splines with `knots`,
-    `lower_bound` and `upper_bound`.
+    `lower_bound` and `upper_bound`. Columns named in `levels` have theirs declared elsewhere.
     """
     for factor in {factor for term in formula.terms for factor in term.factors}:
         kind = factor.eval_method.value
-        if kind == "lookup" and not _is_numeric(columns[factor.expr]):
+        if kind == "lookup" and not (factor.expr in levels or _is_numeric(columns[factor.expr])):
             raise InputError(
                 f"a strict mechanism must not learn category levels from the table: write C({factor.expr}, "
                 f"levels=[...]), found {factor.expr!r}"

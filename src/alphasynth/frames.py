@@ -97,8 +97,13 @@ def _compact(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.take(np.arange(len(column)))
 
 
-def like(original: Any, values: np.ndarray) -> Any:
-    """Numbers as a column of the original's type if that is an integer or float they fit, else in 64 bits."""
+def like(original: Any, values: np.ndarray, missing: np.ndarray | None = None, levels: Sequence[Any] = ()) -> Any:
+    """Values as a column of the original's type: numbers in 64 bits where they do not fit it; gaps where `missing`.
+
+    A column of categories has these `levels` and no others.
+    """
+    if values.dtype.kind not in "iuf" or (missing is not None and missing.any()) or _is_categorical(original):
+        return _like_labels(original, values, missing, levels)
     limits = _integer_limits(original)
     if limits is not None and values.dtype.kind == "f" and (values == np.floor(values)).all():
         values = values.astype(np.int64)
@@ -115,6 +120,60 @@ def like(original: Any, values: np.ndarray) -> Any:
     import pandas as pd
 
     return pd.array(values, dtype=original.dtype if fits else values.dtype)
+
+
+def _is_categorical(original: Any) -> bool:
+    if isinstance(original, pa.Array | pa.ChunkedArray):
+        return bool(pa.types.is_dictionary(original.type))
+    return str(original.dtype).lower().startswith(("category", "categorical", "enum"))
+
+
+def _like_labels(original: Any, values: np.ndarray, missing: np.ndarray | None, levels: Sequence[Any]) -> Any:
+    """Labels, truth values, or numbers with gaps as a column of the original's type where they fit it."""
+    arrow = pa.array(values.tolist(), mask=missing)
+    if isinstance(original, pa.Array | pa.ChunkedArray):
+        if pa.types.is_dictionary(original.type):
+            kind = original.type.value_type
+            order = pa.array(list(levels), kind) if levels else arrow.unique().drop_null().cast(kind)
+            codes = pa.array(_places(values, order.to_pylist()), pa.int32(), mask=missing)
+            return pa.DictionaryArray.from_arrays(codes, order, ordered=original.type.ordered)
+        return _cast(arrow, original.type)
+    if type(original).__module__.startswith("polars"):
+        import polars as pl
+
+        series = pl.Series(values.tolist()) if missing is None else pl.from_arrow(arrow)
+        if _is_categorical(original):
+            return series.cast(pl.String).cast(original.dtype)
+        try:
+            return series.cast(original.dtype)
+        except pl.exceptions.InvalidOperationError:
+            return series
+    import pandas as pd
+
+    if _is_categorical(original):
+        order = list(levels) or original.categories.tolist()
+        held = [None if gone else value for value, gone in zip(values.tolist(), _mask(values, missing), strict=True)]
+        return pd.Categorical(held, categories=order, ordered=original.ordered)
+    try:
+        return pd.array(arrow.to_pandas(), dtype=original.dtype)
+    except (TypeError, ValueError):
+        return pd.array(arrow.to_pandas())
+
+
+def _places(values: np.ndarray, order: list[Any]) -> list[int]:
+    place = {level: i for i, level in enumerate(order)}
+    return [place.get(value, 0) for value in values.tolist()]
+
+
+def _mask(values: np.ndarray, missing: np.ndarray | None) -> np.ndarray:
+    return np.zeros(len(values), bool) if missing is None else missing
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    try:
+        return column.cast(kind)
+    except pa.ArrowException:
+        return column
 
 
 def _integer_limits(original: Any) -> tuple[int, int] | None:
@@ -146,6 +205,14 @@ def build(kind: str, columns: Mapping[str, Any]) -> Frame:
 
         return pl.DataFrame({name: column.rename(name) for name, column in columns.items()})
     return pa.table(dict(columns))
+
+
+def take_rows(table: Frame, rows: np.ndarray) -> Frame:
+    """Rows of a frame, by number."""
+    kind = kind_of(table)
+    if kind == "pandas":
+        return table.iloc[rows]
+    return table[rows] if kind == "polars" else table.take(rows)
 
 
 def take(column: Any, rows: np.ndarray) -> Any:

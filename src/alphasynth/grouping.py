@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -27,15 +27,15 @@ class Grouped:
 
     `columns` holds those that the model reads, the response first; `public` those to be released, as they are to be
     released. `counts` is the number of table rows on each line; `index` the line of each table row in the order of the
-    release, or None where nothing is released row by row and the order was not asked for. `response_type` is the type
-    in which the table stores the response, and `rows` the numbers of the rows that a cap on a unit's rows kept.
+    release, or None where nothing is released row by row and the order was not asked for. `types` are those in
+    which the table stores the columns that the model reads, and `rows` the numbers of the rows that a cap on a unit's rows kept.
     """
 
     columns: pa.Table = field(repr=False)
     public: pa.Table = field(repr=False)
     counts: np.ndarray = field(repr=False)
     index: np.ndarray | None = field(repr=False)
-    response_type: pa.DataType
+    types: Mapping[str, pa.DataType]
     rows: np.ndarray | None = field(default=None, repr=False)
     unit: Unit | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from alphasynth import __version__
@@ -59,6 +59,15 @@ CAPPED = (
 )
 
 
+WHOLE_ROW_STRICT = (
+    "; it covers the whole row: all synthesized columns together, each of which has its public part of epsilon"
+)
+WHOLE_ROW = (
+    "; it covers the whole row: the log-likelihood of a record is the sum over its synthesized columns, and its bound "
+    "is taken over all combinations of the columns' draws"
+)
+
+
 def promise_of(rules: Sequence[str]) -> str:
     """What is promised of a mechanism with these rules, and what is known to break it."""
     if not rules:
@@ -75,13 +84,17 @@ def scope_of(rules: Sequence[str], strict: bool) -> str:
 
 @dataclass(frozen=True)
 class StrictTerms:
-    """What a strict promise rests on, all public: epsilon per draw, the contribution and its numbers, the grid."""
+    """What a strict promise rests on, all public: epsilon per draw, the contribution and its numbers, the grid.
+
+    `by_column` divides epsilon per draw over the columns of a chain.
+    """
 
     epsilon_per_draw: float
     contribution: tuple[str, ...]
     grid: tuple[str, ...] = ()
     scalar: float | None = None
     at_limit: bool = False
+    by_column: tuple[float, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -102,7 +115,9 @@ class PublicGuarantee:
     `max_rows` times as much; None where no budget was set, since a realised epsilon depends on the data. n is treated
     as public; the rest are inputs that the user chose. A strict promise names its contribution and grid, the number
     `scalar` that tempers every record alike, and what it comes to when a row is replaced, in zero-concentrated privacy
-    (rho), and as an epsilon at a small public delta.
+    (rho), and as an epsilon at a small public delta. Of a table model, `columns` lists each column's formula, family
+    and part of epsilon, `declared_public` what is public about columns, and `weights` says whether records had one
+    weight or one for each column.
     """
 
     formula: str
@@ -134,6 +149,9 @@ class PublicGuarantee:
     rho: float | None = None
     delta: float | None = None
     epsilon_at_delta: float | None = None
+    columns: tuple[dict[str, Any], ...] = ()
+    declared_public: dict[str, Any] = field(default_factory=dict)
+    weights: str = "record"
 
     def __str__(self) -> str:
         """One honest sentence."""
@@ -184,6 +202,9 @@ class Guarantee:
     max_rows: int = 1
     formula: str = ""
     family: str = ""
+    columns: tuple[dict[str, Any], ...] = ()
+    declared_public: dict[str, Any] = field(default_factory=dict)
+    weights: str = "record"
 
     @property
     def scope(self) -> str:
@@ -194,6 +215,8 @@ class Guarantee:
     def promise(self) -> str:
         """What is promised, in words."""
         words = promise_of(self.rules) if self.strict is None else self.strict.promise
+        if len(self.columns) > 1 and self.scope != NONE:
+            words += WHOLE_ROW_STRICT if self.strict is not None else WHOLE_ROW
         return words + (CAPPED if self.strict is not None and self.unit != ROW else "")
 
     @property
@@ -239,6 +262,9 @@ class Guarantee:
             sampler="exact draws on a grid" if self.sampler in ("Grid", "PublicGrid") else "Markov chain Monte Carlo",
             releasable=self.releasable,
             version=__version__,
+            columns=self.columns,
+            declared_public=self.declared_public,
+            weights=self.weights,
             **self._strict_numbers(),
         )
 

@@ -36,10 +36,22 @@ class Lipschitz:
 
 def largest_log_lik(model: Model, draws: Draws, rows: Rows, keep: np.ndarray | None = None) -> np.ndarray:
     """F = max over the kept draws of |f| by row (rows.size,); infinite where f is not finite in some draw."""
-    # A kept draw stands in for each dropped one: the maximum is the same, and so is the compiled program.
+    return larger(*extreme_log_liks(model, draws, rows, keep))
+
+
+def extreme_log_liks(
+    model: Model, draws: Draws, rows: Rows, keep: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Largest and smallest f over the kept draws by row, each (rows.size,); infinite where f is not a number."""
+    # A kept draw stands in for each dropped one: the extremes are the same, and so is the compiled program.
     u = draws.u if keep is None else np.where(keep[:, None], draws.u, draws.u[np.argmax(keep)])
-    largest = largest_by_row(model, u, rows.columns, np.int64(rows.size))
-    return np.asarray(largest)[: rows.size]
+    highest, lowest = _extremes_by_row(model, u, rows.columns, np.int64(rows.size))
+    return np.asarray(highest)[: rows.size], np.asarray(lowest)[: rows.size]
+
+
+def larger(highest: np.ndarray, lowest: np.ndarray) -> np.ndarray:
+    """F, the largest |f|, from the largest and the smallest f."""
+    return np.maximum(highest, -lowest)
 
 
 def keep_below(model: Model, draws: Draws, rows: Rows, top_alpha: np.ndarray, thresh: float) -> np.ndarray:
@@ -66,6 +78,20 @@ def largest_by_row(model: Model, draws: Array, columns: Columns, size: Array) ->
         return jax.lax.dynamic_update_slice_in_dim(largest, _absolute(model, draws, block).max(axis=1), first, 0)
 
     return over_blocks(columns, size, step, jnp.zeros(capacity))
+
+
+@partial(jax.jit, static_argnames="model")
+def _extremes_by_row(model: Model, draws: Array, columns: Columns, size: Array) -> tuple[Array, Array]:
+    capacity = len(next(iter(columns.values())))
+
+    def step(block: Columns, first: Array, extremes: tuple[Array, Array]) -> tuple[Array, Array]:
+        log_lik = jax.vmap(lambda u: model.log_lik(model.prior.constrain(u), block), out_axes=1)(draws)
+        known = ~jnp.isnan(log_lik)
+        found = jnp.where(known, log_lik, jnp.inf).max(axis=1), jnp.where(known, log_lik, -jnp.inf).min(axis=1)
+        update = jax.lax.dynamic_update_slice_in_dim
+        return update(extremes[0], found[0], first, 0), update(extremes[1], found[1], first, 0)
+
+    return over_blocks(columns, size, step, (jnp.zeros(capacity), jnp.zeros(capacity)))
 
 
 @partial(jax.jit, static_argnames="model")

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from alphasynth.calibrate import Found, Search, search
+from alphasynth.chain import AnyFit, AnyProblem, blocks_of, fit_any
 from alphasynth.contribution import STRICT, Strict
-from alphasynth.counts import Poisson
 from alphasynth.errors import CalibrationError, InputError, found
-from alphasynth.fit import Fit, Problem, fit
-from alphasynth.model import Model
+from alphasynth.priors import LinearPrior
 from alphasynth.sampler import Key, child
-from alphasynth.weights import BW, CW, LW, SW, Reweight, Rule
+from alphasynth.weights import BW, CW, LW, SW, Reweight, Rule, kind, settle
 
 BELOW_ONE = 1 - 1e-6  # re-weighting that keeps the bound asks for k < 1
 # Budget weights are iterated until none moves by more than this, which takes 3 to 8 fits.
@@ -65,12 +64,12 @@ class Trail:
     """
 
     label: str
-    fits: tuple[Fit, ...]
+    fits: tuple[AnyFit, ...]
     rules: tuple[Rule, ...] = field(default=(), repr=False)
     searches: tuple[Search, ...] = field(default=(), repr=False)
     seconds: tuple[float, ...] = field(default=(), repr=False)
 
-    def then(self, rule: Rule, fitted: Fit, *searches: Search) -> Trail:
+    def then(self, rule: Rule, fitted: AnyFit, *searches: Search) -> Trail:
         """The trail one rule further."""
         return replace(
             self,
@@ -95,7 +94,9 @@ def ignore(step: Step) -> None:
     """Watch nothing."""
 
 
-def run(key: Key, problem: Problem, mechanism: Mechanism, target: float | None = None, watch: Watch = ignore) -> Trail:
+def run(
+    key: Key, problem: AnyProblem, mechanism: Mechanism, target: float | None = None, watch: Watch = ignore
+) -> Trail:
     """Fold the mechanism's rules over fits: each rule turns the last fit into the next alpha, which is fitted.
 
     With a `target` the last rule's dial is searched, so that the last fit's Lipschitz bound is at most the target.
@@ -109,7 +110,7 @@ def run(key: Key, problem: Problem, mechanism: Mechanism, target: float | None =
     rounds = len(mechanism.rules) + 1
     begin = time.perf_counter()
     watch(Step(1, rounds, 1))
-    trail = Trail(mechanism.label, fits=(fit(child(key, 0), problem, np.ones(problem.records.size)),))
+    trail = Trail(mechanism.label, fits=(fit_any(child(key, 0), problem, np.ones(problem.records.size)),))
     times = [time.perf_counter()]
     for number, rule in enumerate(mechanism.rules, start=1):
         aim = target if number == len(mechanism.rules) else None
@@ -124,7 +125,7 @@ def _tell(watch: Watch, round_number: int, rounds: int, trial: int) -> None:
 
 
 def take_step(
-    key: Key, problem: Problem, trail: Trail, rule: Rule, target: float | None, tell: Callable[[int], None]
+    key: Key, problem: AnyProblem, trail: Trail, rule: Rule, target: float | None, tell: Callable[[int], None]
 ) -> Trail:
     """One rule: settle its dial where it is to be searched, then fit its alpha.
 
@@ -134,13 +135,13 @@ def take_step(
     before = trail.fits[-1]
     trials = count(1)
 
-    def refit(alpha: np.ndarray, least: int = 0) -> Fit:
+    def refit(alpha: np.ndarray, least: tuple[int, ...] = ()) -> AnyFit:
         tell(next(trials))
-        return fit(key, problem, alpha, least)
+        return fit_any(key, problem, alpha, least)
 
-    if isinstance(rule, BW):
+    if isinstance(kind(rule), BW):
         assert target is not None, "checked at the door"
-        rule = settled(rule, target, problem)
+        rule = settle(rule, lambda bw: settled(bw, target, problem))
         before = _iterate(child(key, 0), problem, before, rule, tell, trials)
         key = child(key, 1)  # not the draws that the weights were made from
     goal = _goal(rule, target, problem, before, refit)
@@ -160,35 +161,33 @@ def take_step(
     return trail
 
 
-def settled(rule: BW, target: float, problem: Problem) -> BW:
+def settled(rule: BW, target: float, problem: AnyProblem) -> BW:
     """Budget weights with their bound, and a cap that is `auto_cap` where it was left to that."""
-    cap = auto_cap(2 * target, problem.model, problem.records.n) if rule.cap == "auto" else rule.cap
+    cap = auto_cap(2 * target, problem, problem.records.n) if rule.cap == "auto" else rule.cap
     return replace(rule, bound=target, cap=cap)
 
 
-def auto_cap(epsilon_per_draw: float, model: Model, n: int) -> float:
-    """The cap that suits an epsilon per draw, a family and a number of rows; public, since all of them are.
+def auto_cap(epsilon_per_draw: float, problem: AnyProblem, n: int) -> float:
+    """The cap that suits an epsilon per draw, families and a number of rows; public, since all of them are.
 
-    12 / n + epsilon / (9 + 2.4 log10 n), or / (2 + 1.5 log10 n) for Poisson, whose log-likelihoods are shorter; at most
-    1. Fitted to simulated tables (docs/trust.md): a larger n asks for a smaller cap, since what a cap spares in bias
-    stays while what it costs in scatter falls.
-
-    >>> from alphasynth.priors import NormalPrior
-    >>> round(auto_cap(4.0, Poisson.with_coefficients(NormalPrior(), 1), 1_000), 3)
-    0.627
+    12 / n + epsilon / (9 + 2.4 log10 n), or / (2 + 1.5 log10 n) for families without a dispersion, whose
+    log-likelihoods are shorter; at most 1. Fitted to simulated tables of counts (docs/trust.md): a larger n asks for a
+    smaller cap, since what a cap spares in bias stays while what it costs in scatter falls. A chain's columns share
+    epsilon, so their denominators add up.
     """
     digits = math.log10(n)
-    per_weight = 2 + 1.5 * digits if isinstance(model, Poisson) else 9 + 2.4 * digits
-    return min(1.0, 12 / n + epsilon_per_draw / per_weight)
+    priors = [block.model.prior for block in blocks_of(problem)]
+    short = [isinstance(prior, LinearPrior) and prior.dispersion is None for prior in priors]
+    return min(1.0, 12 / n + epsilon_per_draw / sum(2 + 1.5 * digits if s else 9 + 2.4 * digits for s in short))
 
 
 def _iterate(
-    key: Key, problem: Problem, before: Fit, rule: BW, tell: Callable[[int], None], trials: Iterator[int]
-) -> Fit:
+    key: Key, problem: AnyProblem, before: AnyFit, rule: Rule, tell: Callable[[int], None], trials: Iterator[int]
+) -> AnyFit:
     """Fits of a rule's weights, each from the last one's F, until the weights stay as they are."""
     for _ in range(MOST_ITERATIONS):
         tell(next(trials))
-        after = fit(key, problem, rule(problem.records, before))
+        after = fit_any(key, problem, rule(problem.records, before))
         change = np.abs(rule(problem.records, after) - after.alpha_distinct).max()
         before = after
         if change < SETTLED:
@@ -199,7 +198,7 @@ def _iterate(
 class Refit(Protocol):
     """Fits weights in this round, from the sampler's attempt `least` on."""
 
-    def __call__(self, alpha: np.ndarray, least: int = 0) -> Fit:
+    def __call__(self, alpha: np.ndarray, least: tuple[int, ...] = ()) -> AnyFit:
         """Fit."""
         ...
 
@@ -211,46 +210,48 @@ class _Goal(NamedTuple):
     highest: float
 
 
-def _goal(rule: Rule, target: float | None, problem: Problem, before: Fit, refit: Refit) -> _Goal | None:
+def _goal(rule: Rule, target: float | None, problem: AnyProblem, before: AnyFit, refit: Refit) -> _Goal | None:
     """The given target, or the rule's own; None where the dial stands as it is."""
+    own = kind(rule)
     if target is not None:
-        return _Goal(target, 1.0 if isinstance(rule, SW | BW) else np.inf)
-    if isinstance(rule, SW) and rule.alpha is None:
-        return _Goal(refit(LW()(problem.records, before)).lipschitz.overall, 1.0)
-    if isinstance(rule, Reweight) and rule.k == "auto":
+        return _Goal(target, 1.0 if isinstance(own, SW | BW) else np.inf)
+    if isinstance(own, SW) and own.alpha is None:
+        likelihood = settle(rule, lambda _: LW())
+        return _Goal(refit(likelihood(problem.records, before)).lipschitz.overall, 1.0)
+    if isinstance(own, Reweight) and own.k == "auto":
         return _Goal(before.lipschitz.overall, BELOW_ONE)
     return None
 
 
-def _search_dial(rule: Rule, goal: _Goal, problem: Problem, before: Fit, refit: Refit) -> Found:
+def _search_dial(rule: Rule, goal: _Goal, problem: AnyProblem, before: AnyFit, refit: Refit) -> Found:
     """Search the rule's dial, over again from the sampler's next attempt whenever a trial had to go on to it.
 
     Trials drawn in different ways would make the bound jump from one value of the dial to the next.
     """
     # A scalar weight and k move the bound almost in proportion; other dials start where they stand.
-    proportional = isinstance(rule, SW | Reweight) and before.lipschitz.overall > 0
-    guess = goal.target / before.lipschitz.overall if proportional else getattr(rule, rule.dial)
-    least = 0
+    proportional = isinstance(kind(rule), SW | Reweight) and before.lipschitz.overall > 0
+    guess = goal.target / before.lipschitz.overall if proportional else getattr(kind(rule), rule.dial)
+    least: tuple[int, ...] = ()
     while True:
         attempt = partial(_attempt, rule, problem, before, partial(refit, least=least))
         result = search(attempt, goal.target, guess if isinstance(guess, float) and guess > 0 else 1.0, goal.highest)
-        reached = max((trial.fit.draws.diagnostics.attempt for trial in result.trials), default=least)
-        if reached <= least:
+        reached = tuple(map(max, zip(*(trial.fit.attempts for trial in result.trials), strict=True)))
+        if not any(reached) or reached == least:
             return result
         least = reached
 
 
-def _attempt(rule: Rule, problem: Problem, before: Fit, refit: Refit, value: float) -> Fit:
+def _attempt(rule: Rule, problem: AnyProblem, before: AnyFit, refit: Refit, value: float) -> AnyFit:
     return refit(rule.turned(value)(problem.records, before))
 
 
 OPTIONS = {
     "Unweighted": (),
     "LW": ("scale", "shift"),
-    "CW": ("radius", "relative", "within", "scale", "shift"),
+    "CW": ("radius", "relative", "within", "distance", "scale", "shift"),
     "SW": ("alpha",),
     "LW_final": ("scale", "shift", "k"),
-    "CW_final": ("radius", "relative", "within", "scale", "shift", "k"),
+    "CW_final": ("radius", "relative", "within", "distance", "scale", "shift", "k"),
     "BW": ("cap",),
     "Censored": ("cut",),
     "BetaDivergence": ("beta", "bound"),

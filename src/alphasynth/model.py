@@ -10,6 +10,7 @@ import numpy as np
 Array = Any  # a NumPy or JAX array: the same formulas run on both
 Theta = dict[str, Array]
 Columns = dict[str, Array]
+HELD = "held"  # column that is 1 in lines that take part and 0 in others
 PEAK = "peak"  # column of f*: the largest log-likelihood that a record can have under any parameters
 
 
@@ -90,6 +91,13 @@ class Rows:
     def for_strict(self, peak: np.ndarray) -> Rows:
         """With f* by line, the largest log-likelihood a line can have; every line takes part."""
         return replace(self, columns={**self.columns, PEAK: extend(peak, self.size)}, finite=np.ones(self.size, bool))
+
+    def where(self, held: np.ndarray) -> Rows:
+        """With a mark of the lines (size,) that take part; f* of the others is 0, and so is what they add."""
+        columns = {**self.columns, HELD: extend(held.astype(np.float64), self.size)}
+        if PEAK in columns:
+            columns[PEAK] = np.where(columns[HELD] > 0, columns[PEAK], 0.0)
+        return replace(self, columns=columns)
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Sum by line (capacity,) of values by distinct row of the records; 0 in the padding."""

@@ -55,6 +55,11 @@ class Records:
         return cls._of(to_arrow(table, names), None)
 
     @classmethod
+    def from_arrow(cls, columns: pa.Table) -> Records:
+        """Group the rows of an Arrow table on all of its columns; raise `InputError` as `from_table` does."""
+        return cls._of(columns, None)
+
+    @classmethod
     def from_grouped(cls, grouped: Grouped) -> Records:
         """The records of a table that was grouped where it is stored; raise `InputError` as `from_table` does."""
         records = cls._of(grouped.columns, grouped.counts)

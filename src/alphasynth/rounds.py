@@ -4,27 +4,39 @@ from __future__ import annotations
 
 import numpy as np
 
+from alphasynth.chain import AnyFit, AnyProblem
 from alphasynth.contribution import plain
 from alphasynth.counts import NegativeBinomial, Poisson
 from alphasynth.fit import Fit, Problem
 from alphasynth.mechanism import Trail
 from alphasynth.weighting import Weighting
+from alphasynth.weights import kind
 
 # Of a design with more distinct lines than this, so many at random stand for all when mu is averaged over them.
 MOST_LINES = 10_000
 
 
-def weightings(trail: Trail, problem: Problem) -> tuple[Weighting, ...]:
+def weightings(trail: Trail, problem: AnyProblem) -> tuple[Weighting, ...]:
     """The rounds of a run: Unweighted, then one per rule; the last has the mechanism's own label."""
     return tuple(
-        Weighting(label, fit.records.counts, fit.alpha_distinct, fit.lipschitz.by_distinct, draws_of_mu(fit, problem))
+        Weighting(label, fit.records.counts, _by_row(fit), fit.lipschitz.by_distinct, _mu(fit, problem))
         for label, fit in zip(round_labels(trail), trail.fits, strict=True)
     )
 
 
+def _by_row(fit: AnyFit) -> np.ndarray:
+    """One weight per distinct row: where each column has its own, their mean."""
+    return fit.alpha_distinct if fit.alpha_distinct.ndim == 1 else fit.alpha_distinct.mean(axis=1)
+
+
+def _mu(fit: AnyFit, problem: AnyProblem) -> np.ndarray | None:
+    """Draws of the mean of the one column; None of a chain."""
+    return draws_of_mu(fit, problem) if isinstance(fit, Fit) and isinstance(problem, Problem) else None
+
+
 def round_labels(trail: Trail) -> list[str]:
     """What each round is called; one that shares its name with a later one takes its number along."""
-    labels = ["Unweighted", *(type(rule).__name__ for rule in trail.rules)]
+    labels = ["Unweighted", *(type(kind(rule)).__name__ for rule in trail.rules)]
     labels[-1] = trail.label
     return [f"{name} (round {i + 1})" if name in labels[i + 1 :] else name for i, name in enumerate(labels)]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 import jax
@@ -12,13 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.automatic import Automatic
-from alphasynth.contribution import BetaDivergence, BetaDivergenceAt, Bounded, CensoredAt, Strict
+from alphasynth.chain import AnyProblem, Chain
+from alphasynth.contribution import BetaDivergence, BetaDivergenceAt, Bounded, CensoredAt, Strict, plain
 from alphasynth.counts import NegativeBinomial, Poisson, count_columns
 from alphasynth.errors import InputError, StrictWarning
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.guarantee import StrictTerms
 from alphasynth.model import PEAK, Array, Columns, Model, Rows
-from alphasynth.priors import LinearPrior
+from alphasynth.priors import LinearPrior, OrdinalPrior, PairPrior
 from alphasynth.public_grid import DEFAULTS, QUANTA, Axis, PublicGrid, coordinate_names, points
 from alphasynth.sampler import Draws, Sampler
 
@@ -37,6 +40,7 @@ def bind(
 
     Without a sampler of the user's, models of one or two parameters are drawn exactly on the public grid.
     """
+    model = plain(model)
     if sampler is None:
         sampler = grid if _is_exact(contribution, model, rows.columns, grid) else Automatic()
     if isinstance(contribution, BetaDivergence) and isinstance(sampler, PublicGrid):
@@ -59,8 +63,39 @@ def _is_exact(contribution: Strict, model: Model, columns: Columns, grid: Public
     return len(names) <= 2 and all(name.partition("[")[0] in DEFAULTS for name in names)
 
 
-def terms(problem: Problem, released: Draws) -> StrictTerms | None:
-    """What a strict promise rests on; None where the mechanism is not strict."""
+def terms(problem: AnyProblem, released: Sequence[Draws]) -> StrictTerms | None:
+    """What a strict promise rests on, from the draws released of each block; None where the mechanism is not strict."""
+    if isinstance(problem, Problem):
+        return _terms(problem, released[0])
+    parts = [_terms(block, draws) for block, draws in zip(problem.blocks, released, strict=True)]
+    if any(part is None for part in parts):
+        return None
+    return together(problem, [part for part in parts if part is not None])
+
+
+def together(chain: Chain, parts: Sequence[StrictTerms]) -> StrictTerms:
+    """The terms of a chain: what its blocks cost adds up, and each names its own."""
+    if len(parts) == 1:
+        return parts[0]
+    named = list(zip(chain.names, parts, strict=True))
+    exact = all(part.exact for part in parts)
+    return StrictTerms(
+        epsilon_per_draw=_sum([part.epsilon_per_draw for part in parts]),
+        contribution=tuple(f"{name}: {', '.join(part.contribution)}" for name, part in named),
+        grid=tuple(f"{name}: {', '.join(part.grid)}" for name, part in named) if exact else (),
+        at_limit=any(part.at_limit for part in parts),
+        by_column=tuple(part.epsilon_per_draw for part in parts),
+    )
+
+
+def _sum(values: Sequence[float]) -> float:
+    """The sum, never below the exact one."""
+    exact = sum(map(Fraction, values), Fraction(0))
+    total = float(exact)
+    return total if Fraction(total) >= exact else math.nextafter(total, math.inf)
+
+
+def _terms(problem: Problem, released: Draws) -> StrictTerms | None:
     model = problem.model
     if not isinstance(model, Bounded):
         return None
@@ -81,7 +116,7 @@ def terms(problem: Problem, released: Draws) -> StrictTerms | None:
         grid = (*(str(axis) for axis in axes), f"quantum: epsilon per draw / {QUANTA}")
         limit = bool(at_limit(axes, released))
     clip, prior = f"clipped to [-{model.epsilon!r}, 0]", f"prior {model.prior!r}"
-    words = (*words, clip, prior if isinstance(model.prior, LinearPrior) else OWN_PRIOR)
+    words = (*words, clip, prior if isinstance(model.prior, LinearPrior | OrdinalPrior | PairPrior) else OWN_PRIOR)
     return StrictTerms(model.epsilon, words, grid, at.scalar, limit)
 
 

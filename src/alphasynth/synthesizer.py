@@ -10,37 +10,46 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from alphasynth import strict
-from alphasynth.accounting import per_draw
+from alphasynth.accounting import per_draw, split
 from alphasynth.audit import MOST_ROWS, Finding, Subject, audit
 from alphasynth.automatic import Automatic
+from alphasynth.binding import BoundTable, bind_table
+from alphasynth.chain import AnyProblem, Chain, blocks_of, columns_of
+from alphasynth.declared import Declared
 from alphasynth.errors import InputError, found, require_positive, require_whole
 from alphasynth.families import FAMILIES, bind_column
 from alphasynth.fit import NUM_DRAWS, Problem, check_settings, in_64_bit
 from alphasynth.formula import Formula
 from alphasynth.frames import Frame, column_names, require
+from alphasynth.gaps import frame_without_gaps, without_gaps
+from alphasynth.generate import TableMaker
 from alphasynth.grid import Grid
 from alphasynth.grouping import Grouped, Stored
 from alphasynth.guarantee import Guarantee, scope_of
 from alphasynth.lipschitz import Lipschitz
 from alphasynth.mechanism import Mechanism, Trail, Watch, ignore, named_mechanism, run
-from alphasynth.model import Model
+from alphasynth.model import Model, Rows
 from alphasynth.own_model import OwnModel
-from alphasynth.priors import CoefficientPrior
+from alphasynth.priors import CoefficientPrior, NormalPrior
 from alphasynth.public_grid import PublicGrid
 from alphasynth.records import Records
 from alphasynth.release import Release
 from alphasynth.rounds import weightings
-from alphasynth.sampler import Key, Sampler, child
-from alphasynth.synthesize import Layout, Simulation, pick, synthesize
+from alphasynth.sampler import Draws, Key, Sampler, child
+from alphasynth.statements import stated_columns, stated_declarations
+from alphasynth.synthesize import ColumnMaker, Layout, Maker, Simulation, pick, synthesize, thetas
+from alphasynth.table_model import ColumnModel, TableModel
 from alphasynth.weighting import Weighting
-from alphasynth.weights import BW, CW, Given
+from alphasynth.weights import BW, CW, Given, PerColumn
 
 
 class _Outcome(NamedTuple):
-    """What a fit leaves (confidential)."""
+    """What a fit leaves (confidential); `bound` of a table model."""
 
     key: Key
-    problem: Problem
+    problem: AnyProblem
+    bound: BoundTable | None
+    settled: TableModel | None
     trail: Trail
     picked: np.ndarray
     layout: Layout
@@ -48,12 +57,24 @@ class _Outcome(NamedTuple):
     row_numbers: np.ndarray | None
 
 
+class _Read(NamedTuple):
+    """A table as it was read (confidential): records, layout, what a store grouped it into, the model of its gaps."""
+
+    records: Records
+    layout: Layout
+    grouped: Grouped | None
+    model: TableModel | None
+
+
 class Synthesizer:
     """Fit a mechanism to a confidential table and sample synthetic tables from it.
 
     `epsilon` is the total budget of the m draws released; without it epsilon falls out of the weights, as in the paper.
-    Covariates must be declared `public`: they are released as they are, row by row in the table's order, and the
-    guarantee does not cover them. With a `seed` a run can be repeated, and must not be released. Attributes that end in
+    A formula is of one column, a `TableModel` (or several formulas, with a family each) of several, which are
+    generated one from another. Covariates that are not among them must be declared `public`: they are released as they
+    are, row by row in the table's order, and the guarantee does not cover them. `declared` says what is public about
+    columns: levels, limits, whole numbers, gaps. With `weights="column"` each column of a record has a weight of its
+    own. With a `seed` a run can be repeated, and must not be released. Attributes that end in
     an underscore are confidential.
 
     `num_draws` posterior draws decide Delta; those above the `thresh` quantile of their largest alpha |f| go first.
@@ -68,14 +89,17 @@ class Synthesizer:
 
     def __init__(
         self,
-        formula: str,
+        formula: str | Sequence[str] | TableModel,
         *,
-        family: str | OwnModel,
+        family: str | Sequence[str] | OwnModel | None = None,
         mechanism: str | Mechanism,
         m: int,
         epsilon: float | None = None,
         public: Sequence[str] = (),
-        radius: float | None = None,
+        declared: Mapping[str, Mapping[str, Any]] | None = None,
+        weights: Literal["record", "column"] = "record",
+        radius: float | Mapping[str, float] | None = None,
+        distance: str | None = None,
         relative: bool | None = None,
         within: Sequence[str] | None = None,
         scale: float | None = None,
@@ -97,10 +121,12 @@ class Synthesizer:
         seed: int | None = None,
     ) -> None:
         """Check everything that can be checked without the table."""
-        self.formula = Formula.parse(formula)
-        self.family = _family(family, prior)
+        self.model = _table_model(formula, family, declared or {}, prior)
+        self.formulas = _formulas(formula, self.model)
+        self.family = _family(family, prior) if self.model is None else ", ".join(c.family for c in self.model.columns)
         self.prior = prior
-        given = {"radius": radius, "relative": relative, "within": within, "scale": scale, "shift": shift}
+        given: dict[str, Any] = {"radius": radius, "relative": relative, "within": within, "distance": distance}
+        given |= {"scale": scale, "shift": shift}
         given |= {"k": k, "alpha": alpha, "cap": cap, "cut": cut, "beta": beta, "bound": bound}
         self.mechanism = _mechanism(mechanism, {name: value for name, value in given.items() if value is not None})
         self.m = require_whole("m", m)
@@ -108,7 +134,11 @@ class Synthesizer:
         _check_aim(self.mechanism, self.epsilon, given)
         if not self.strict and not (limits is None and step is None):
             raise InputError(f"limits and step are of a strict mechanism's public grid, found {self.mechanism.label!r}")
+        if self.model is not None and not (limits is None and step is None):
+            raise InputError("limits and step are of one column's public grid, found them with a table model")
         self.grid = PublicGrid(limits or {}, step)
+        self.weights = _weights(weights, self.model, self.strict)
+        _check_distance(self.mechanism, self.model)
         self.public = _names("public", public)
         self._check_public()
         self.sampler = sampler
@@ -148,10 +178,17 @@ class Synthesizer:
         """The Lipschitz bound that weights are aimed at; None without an epsilon, and where there are no weights."""
         return None if self.strict else _target(self.epsilon, self.m)
 
+    @property
+    def responses(self) -> tuple[str, ...]:
+        """The columns to synthesize."""
+        return tuple(formula.response for formula in self.formulas)
+
     def _check_public(self) -> None:
-        if self.formula.response in self.public:
-            raise InputError(f"column {self.formula.response!r} is to be synthesized and must not be declared public")
-        hidden = [name for name in self.formula.covariates if name not in self.public]
+        for name in self.responses:
+            if name in self.public:
+                raise InputError(f"column {name!r} is to be synthesized and must not be declared public")
+        held = {*self.public, *self.responses}
+        hidden = list(dict.fromkeys(n for formula in self.formulas for n in formula.covariates if n not in held))
         if hidden:
             listed = ", ".join(repr(name) for name in hidden)
             raise InputError(
@@ -167,43 +204,54 @@ class Synthesizer:
         Raises `InputError` for a table that cannot be fitted, `DiagnosticsError` for draws that cannot be used and
         `CalibrationError` for an epsilon that cannot be met; the synthesizer is then as it was before.
         """
-        records, layout, grouped = self._read(table)
-        problem, mechanism = self.bind(records), self.mechanism
+        records, layout, grouped, model = self._read(table)
+        bound = None if model is None else self._bind_table(model, records)
+        problem = self.bind(records) if bound is None else bound.chain
+        mechanism = self._mechanism_of(problem)
         key = np.random.SeedSequence(self.seed)  # without a seed, 128 bits of the operating system's entropy
         trail = run(child(key, 0), problem, mechanism, self.target, watch)
         last = trail.fits[-1]
-        picked = pick(child(key, 1), last.draws, self.m)
+        drawn = [column.draws for column in columns_of(last)]
+        fewest = min(drawn, key=lambda draws: draws.num_draws)
+        picked = pick(child(key, 1), fewest, self.m)
+        released = [draws.take(picked) for draws in drawn]
+        promised = strict.terms(problem, released)
         guarantee = Guarantee(
-            formula=self.formula.text,
+            formula="; ".join(formula.text for formula in self.formulas),
             family=self.family if isinstance(self.family, str) else "a model of the user's own",
             mechanism=mechanism.label,
             rules=tuple(type(rule).__name__ for rule in mechanism.rules),
             delta=last.lipschitz.overall,
             m=self.m,
             n=problem.records.n,
-            num_draws=last.draws.num_draws,
-            sampler=last.draws.diagnostics.sampler,
+            num_draws=fewest.num_draws,
+            sampler=_samplers(drawn),
             policy_epsilon=self.epsilon,
             tables_per_draw=self.tables_per_draw,
             draws_asked=self.num_draws,
             thresh=self.thresh,
             public_columns=self.public,
             releasable=self.seed is None,
-            strict=strict.terms(problem, last.draws.take(picked)),
+            strict=promised,
+            columns=() if bound is None else stated_columns(bound, promised, self.epsilon),
+            declared_public={} if bound is None else stated_declarations(bound, self.model),
+            weights=self.weights,
         )
         if grouped is not None and grouped.unit is not None:
             guarantee = replace(guarantee, unit=str(grouped.unit), max_rows=grouped.unit.max_rows)
         row_numbers = None if grouped is None else grouped.rows
-        self._outcome = _Outcome(key, problem, trail, picked, layout, guarantee, row_numbers)
+        self._outcome = _Outcome(key, problem, bound, model, trail, picked, layout, guarantee, row_numbers)
         if self.strict:
-            strict.warn(problem, last.draws.take(picked))
+            for block, draws in zip(blocks_of(problem), released, strict=True):
+                strict.warn(block, draws)
         return self
 
     @property
     def _used(self) -> list[str]:
         """Columns that the formula and the rules read, the response first."""
         within = [name for rule in self.mechanism.rules if isinstance(rule, CW) for name in rule.within]
-        return list(dict.fromkeys((self.formula.response, *self.formula.covariates, *within)))
+        covariates = [name for formula in self.formulas for name in formula.covariates]
+        return list(dict.fromkeys((*self.responses, *covariates, *within)))
 
     def check_columns(self, held: Sequence[Any], listed: bool) -> None:
         """Refuse a table that lacks a column in use, or holds it twice."""
@@ -212,23 +260,60 @@ class Synthesizer:
 
     def read(self, table: Frame | Stored) -> Records:
         """The records of a table on every column in use; confidential."""
-        return self._read(table)[0]
+        return self._read(table).records
 
-    def _read(self, table: Frame | Stored) -> tuple[Records, Layout, Grouped | None]:
+    def _read(self, table: Frame | Stored) -> _Read:
         """The records on every column in use, the layout of the release, and what a stored table was grouped into."""
         names = self._used
         held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
         self.check_columns(held, listed=not isinstance(table, Stored) or table.names_are_public)
         if isinstance(table, Stored):
             grouped = table.group(names, self.public)
-            layout = Layout.of_grouped(grouped, self.formula.response, held)
-            return Records.from_grouped(grouped), layout, grouped
-        records = Records.from_table(table, names)
-        return records, Layout.of(table, self.formula.response, self.public), None
+            model = None
+            if self.model is not None:
+                grouped, model = without_gaps(grouped, self.model, self.strict)
+            return _Read(
+                Records.from_grouped(grouped), Layout.of_grouped(grouped, self.responses, held), grouped, model
+            )
+        if self.model is None:
+            records = Records.from_table(table, names)
+            return _Read(records, Layout.of(table, self.responses, self.public), None, None)
+        table, arrow, model = frame_without_gaps(table, names, self.model, self.strict)
+        return _Read(Records.from_arrow(arrow), Layout.of(table, self.responses, self.public), None, model)
+
+    def _mechanism_of(self, problem: AnyProblem) -> Mechanism:
+        """The mechanism, its rules applied to every column of a chain where each has weights of its own."""
+        if self.weights == "record" or not isinstance(problem, Chain):
+            return self.mechanism
+        return replace(self.mechanism, rules=tuple(PerColumn(rule, problem.shares) for rule in self.mechanism.rules))
 
     @in_64_bit
-    def bind(self, records: Records) -> Problem:
-        """Records bound to the model and the sampler."""
+    def _bind_table(self, model: TableModel, records: Records) -> BoundTable:
+        """A table model bound to records; each block has its own sampler and, if strict, its share of epsilon."""
+        epsilons: tuple[float, ...] = ()
+        whole = model.with_indicators()
+        if self.strict:
+            assert self.epsilon is not None, "checked at the door"
+            epsilons = split(self.epsilon, self.m, whole.shares)
+
+        def finish(number: int, column: Model, rows: Rows) -> Problem:
+            sampler = self.sampler or Automatic()
+            if self.mechanism.contribution is not None:
+                # Of a column with covariates there may be as many distinct rows as records: too many for a grid.
+                chosen = sampler if "X" in rows.columns else self.sampler
+                column, sampler = strict.bind(
+                    self.mechanism.contribution, column, rows, epsilons[number], self.grid, chosen
+                )
+            return Problem(records, column, rows, sampler, self.num_draws, self.thresh)
+
+        records = self._split(records)
+        prior = self.prior
+        if prior is None and len(whole.columns) > 1:
+            prior = CHAIN_PRIOR
+        return bind_table(whole, records, finish, prior, self.strict)
+
+    def _split(self, records: Records) -> Records:
+        """Records told apart by weights of the user's own."""
         for rule in self.mechanism.rules:
             if isinstance(rule, Given):
                 if len(rule.alpha) != records.n:
@@ -236,11 +321,21 @@ class Synthesizer:
                         f"alpha must have one weight per record, found {len(rule.alpha):,} for {records.n:,} records"
                     )
                 records = records.split(rule.alpha)
+        return records
+
+    @in_64_bit
+    def bind(self, records: Records) -> AnyProblem:
+        """Records bound to the model and the sampler; of a table model as it was fitted, if it was."""
+        if self.model is not None:
+            settled = None if self._outcome is None else self._outcome.settled
+            return self._bind_table(settled or self.model, records).chain
+        records = self._split(records)
         model: Model
+        (formula,) = self.formulas
         if isinstance(self.family, OwnModel):
-            model, rows = self.family.bind(self.formula, records, self.strict)
+            model, rows = self.family.bind(formula, records, self.strict)
         else:
-            model, rows = bind_column(self.formula, self.family, records, self.prior, self.strict)
+            model, rows = bind_column(formula, self.family, records, self.prior, self.strict)
         sampler = self.sampler or Automatic()
         if self.mechanism.contribution is not None:
             assert self.epsilon is not None, "checked at the door"
@@ -273,7 +368,12 @@ class Synthesizer:
         """The run as `audit` takes it; confidential."""
         fitted = self._fitted
         return Subject(
-            fitted.trail, fitted.problem.records, self.bind, self.mechanism, self.target, fitted.guarantee.scope
+            fitted.trail,
+            fitted.problem.records,
+            self.bind,
+            self._mechanism_of(fitted.problem),
+            self.target,
+            fitted.guarantee.scope,
         )
 
     def audit_(
@@ -317,8 +417,14 @@ class Synthesizer:
         fitted = self._fitted
         # With a seed the same rows come again; without one, new entropy decides them each time.
         key = child(fitted.key, 2) if self.seed is not None else np.random.SeedSequence()
-        picked = fitted.trail.fits[-1].draws.take(fitted.picked)
-        return synthesize(key, fitted.problem, picked, fitted.layout, self.rows, self.tables_per_draw)
+        columns = [thetas(column.draws.take(fitted.picked)) for column in columns_of(fitted.trail.fits[-1])]
+        makers: list[Maker]
+        if fitted.bound is None:
+            assert isinstance(fitted.problem, Problem), "one column"
+            makers = [ColumnMaker(fitted.problem, self.responses[0], theta) for theta in columns[0]]
+        else:
+            makers = [TableMaker(fitted.bound, drawn) for drawn in zip(*columns, strict=True)]
+        return synthesize(key, makers, fitted.layout, self.rows, self.tables_per_draw)
 
     def sample(self) -> list[Frame]:
         """`tables_per_draw` tables for each of the m draws picked by `fit`: frames of the input's kind.
@@ -333,7 +439,80 @@ class Synthesizer:
         return Release(tuple(self.sample()), self._fitted.guarantee.public())
 
 
-def _family(family: str | OwnModel, prior: CoefficientPrior | None) -> str | OwnModel:
+def _table_model(
+    formula: object, family: object, declared: Mapping[str, Mapping[str, Any]], prior: CoefficientPrior | None
+) -> TableModel | None:
+    """The table model that was given, or that formulas, families and declarations make; None for one plain count."""
+    if isinstance(formula, TableModel):
+        if family is not None or declared:
+            raise InputError("family and declared must be left out with a TableModel, which states its own, found one")
+        return formula
+    if isinstance(formula, str):
+        if isinstance(family, OwnModel) or (family in PLAIN and not declared) or not isinstance(family, str):
+            return None
+        if family not in FAMILIES:
+            return None  # refused where families are
+        formula, family = [formula], [family]
+    if not isinstance(formula, tuple | list) or not all(isinstance(text, str) for text in formula):
+        raise InputError(f"formula must be text, several texts or a TableModel, found {found(formula)}")
+    families = [family] * len(formula) if isinstance(family, str) else family
+    if not isinstance(families, tuple | list) or len(families) != len(formula):
+        given = len(families) if isinstance(families, tuple | list) else 0
+        raise InputError(f"family must be one for all formulas or one for each, found {given} for {len(formula)}")
+    parsed = [Formula.parse(text) for text in formula]
+    unknown = sorted(set(declared) - {each.response for each in parsed})
+    if unknown:
+        raise InputError(f"declared must be of columns to synthesize, found {unknown[0]!r}")
+    columns = [
+        ColumnModel.of(each.text, name, declared=Declared.of(each.response, declared.get(each.response, {})))
+        for each, name in zip(parsed, families, strict=True)
+    ]
+    return TableModel.of(columns)
+
+
+# Chains have columns that others determine, such as indicators that exclude each other: under the paper's prior, whose
+# tails are heavy, their coefficients would wander off.
+CHAIN_PRIOR = NormalPrior(2.5)
+# Families of one column that need nothing declared.
+PLAIN = ("poisson", "negative_binomial")
+
+
+def _formulas(formula: object, model: TableModel | None) -> tuple[Formula, ...]:
+    return (Formula.parse(str(formula)),) if model is None else tuple(column.formula for column in model.columns)
+
+
+def _weights(weights: object, model: TableModel | None, strict_mechanism: bool) -> str:
+    if weights not in ("record", "column"):
+        raise InputError(f"weights must be 'record' or 'column', found {found(weights)}")
+    if weights == "column" and (model is None or strict_mechanism):
+        where = "a strict mechanism, which has none" if strict_mechanism else "one column"
+        raise InputError(f"weights per column need a table model and a mechanism with weights, found {where}")
+    return str(weights)
+
+
+def _check_distance(mechanism: Mechanism, model: TableModel | None) -> None:
+    """Refuse a radius in one column's unit for a chain of several, and a distance for one column."""
+    for rule in mechanism.rules:
+        if not isinstance(rule, CW):
+            continue
+        several = model is not None and len(model.columns) > 1
+        if not several and rule.distance is not None:
+            raise InputError("distance must be left out with one column, found one")
+        if several and not (rule.relative or rule.distance or isinstance(rule.radius, tuple)):
+            raise InputError(
+                "radius must be one by column, relative, or of a named distance where several columns are "
+                "synthesized, found one number for all of them"
+            )
+
+
+def _samplers(drawn: Sequence[Draws]) -> str:
+    """The sampler of the draws, or the one of most caution where there are several."""
+    names = {draws.diagnostics.sampler for draws in drawn}
+    exact = {"Grid", "PublicGrid"}
+    return ", ".join(sorted(names - exact if names - exact else names))
+
+
+def _family(family: object, prior: CoefficientPrior | None) -> str | OwnModel:
     if isinstance(family, OwnModel):
         if prior is not None:
             raise InputError("prior must be left out with an OwnModel, which states its own, found one")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from alphasynth.counting import count_inside
+from alphasynth.chain import AnyFit, JointFit
+from alphasynth.counting import count_inside, count_inside_all, count_near
 from alphasynth.errors import InputError, found
-from alphasynth.fit import Fit
 from alphasynth.model import Array
 from alphasynth.records import Records
 
@@ -28,7 +29,7 @@ class Rule(Protocol):
         """The same rule with the dial at another value."""
         ...
 
-    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
         """Next alpha, one weight in [0, 1] per distinct row of the records."""
         ...
 
@@ -53,7 +54,7 @@ class LW:
         """With another scale."""
         return replace(self, scale=value)
 
-    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
         """Next alpha from the last fit's F."""
         largest = fit.largest_distinct
         finite = np.isfinite(largest)
@@ -85,21 +86,30 @@ class CW:
 
     IR_i is the share of records y_j outside the ball |y_j - y_i| <= radius (times |y_i| if `relative`), the record
     itself counting as inside. `within` names columns: records are compared with those that share its values there.
+    Of a chain the ball is a box: `radius` holds one by column, or one relative radius for all, and categories must be
+    equal; with `distance` "gower" it is the mean over columns of |y_j - y_i| / range, or of 0 and 1 for categories.
     """
 
-    radius: float
+    radius: Any
     relative: bool = False
     within: tuple[str, ...] = ()
+    distance: str | None = None
     scale: float = 1.0
     shift: float = 0.0
     dial = "scale"
 
     def __post_init__(self) -> None:
         """Refuse a radius that is not positive, a negative scale, and what is not finite."""
-        if not (_is_finite(self.radius) and self.radius > 0):
-            raise InputError(f"radius must be positive and finite, found {found(self.radius)}")
+        radius = dict(self.radius) if isinstance(self.radius, Mapping | tuple) else {"": self.radius}
+        for value in radius.values():
+            if not (_is_finite(value) and value > 0):
+                raise InputError(f"radius must be positive and finite, found {found(value)}")
+        if "" not in radius:
+            object.__setattr__(self, "radius", tuple(sorted(radius.items())))
         if not isinstance(self.relative, bool):
             raise InputError(f"relative must be True or False, found {found(self.relative)}")
+        if self.distance not in (None, *DISTANCES):
+            raise InputError(f"distance must be one of {', '.join(DISTANCES)}, found {found(self.distance)}")
         within = (self.within,) if isinstance(self.within, str) else self.within
         if not isinstance(within, tuple | list) or not all(isinstance(name, str) for name in within):
             raise InputError(f"within must name columns, found {found(self.within)}")
@@ -110,15 +120,46 @@ class CW:
         """With another scale."""
         return replace(self, scale=value)
 
-    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
         """Next alpha from the response's values; a record whose F_i is not finite takes weight 0."""
-        y = np.asarray(records.columns[records.response], np.float64)
         group = records.group(self.within)
-        radius = self.radius * np.abs(y) if self.relative else np.full(len(y), float(self.radius))
-        inside = count_inside(y, records.counts, group, radius)
+        if isinstance(fit, JointFit) and len(fit.names) > 1:
+            inside = self._count_joint(records, fit.names, group)
+        else:
+            y, radius = self._ball(records, records.response)
+            inside = count_inside(y, records.counts, group, radius)
         members = np.bincount(group, records.counts)[group]
         alpha = from_risk((members - inside) / members, self.scale, self.shift)
         return np.where(np.isfinite(fit.largest_distinct), alpha, 0.0)
+
+    def _count_joint(self, records: Records, names: Sequence[str], group: np.ndarray) -> np.ndarray:
+        """Records near each in all of a chain's columns."""
+        if self.distance == "gower":
+            return count_near([numbers_of(records.columns[name]) for name in names], records.counts, group, self.radius)
+        balls = [self._ball(records, name) for name in names]
+        return count_inside_all([y for y, _ in balls], records.counts, group, [radius for _, radius in balls])
+
+    def _ball(self, records: Records, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """A column's numbers and radii; categories have codes, and the radius that only their own is within."""
+        y, is_category = numbers_of(records.columns[name])
+        if is_category:
+            return y, np.full(len(y), 0.5)
+        radius = dict(self.radius).get(name) if isinstance(self.radius, tuple) else self.radius
+        if radius is None:
+            raise InputError(f"radius must be given for every numeric column, found none for {name!r}")
+        return y, radius * np.abs(y) if self.relative else np.full(len(y), float(radius))
+
+
+DISTANCES = ("gower",)
+
+
+def numbers_of(column: Any) -> tuple[np.ndarray, bool]:
+    """A column as numbers, and whether they are codes of categories."""
+    if hasattr(column, "codes"):
+        return np.asarray(column.codes, np.float64), True
+    if column.dtype.kind not in "iuf":
+        return np.unique(column, return_inverse=True)[1].astype(np.float64), True
+    return np.asarray(column, np.float64), False
 
 
 @dataclass(frozen=True)
@@ -137,7 +178,7 @@ class SW:
         """With another weight, at most 1."""
         return replace(self, alpha=min(value, 1.0))
 
-    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
         """Next alpha: the scalar; a record whose F_i is not finite takes weight 0."""
         assert self.alpha is not None, "an SW without alpha is settled by a search before it is called"
         return np.where(np.isfinite(fit.largest_distinct), self.alpha, 0.0)
@@ -163,7 +204,7 @@ class Reweight:
         """With another k."""
         return replace(self, k=value)
 
-    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
         """Next alpha from the last fit's F and Delta; 1 where F_i is 0, 0 where it is not finite."""
         assert self.k != "auto", "a Reweight without k is settled by a search before it is called"
         return level(fit.largest_distinct, self.k * fit.lipschitz.overall)
@@ -202,7 +243,7 @@ class BW:
         """With another factor."""
         return replace(self, factor=value)
 
-    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
         """Next alpha from the last fit's F; a record whose F_i is not finite takes weight 0."""
         assert self.bound is not None and not isinstance(self.cap, str), "settled by the epsilon aimed at"  # noqa: PT018
         return self.factor * np.minimum(level(fit.largest_distinct, self.bound), self.cap)
@@ -236,10 +277,54 @@ class Given:
         """With another common factor."""
         return replace(self, factor=value)
 
-    def __call__(self, records: Records, fit: Fit) -> np.ndarray:
+    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
         """Next alpha: the given weights, at most 1; a record whose F_i is not finite takes weight 0."""
         alpha = np.clip(records.collapse(self.alpha) * self.factor, 0.0, 1.0)
         return np.where(np.isfinite(fit.largest_distinct), alpha, 0.0)
+
+
+@dataclass(frozen=True)
+class PerColumn:
+    """A rule applied to every column of a chain by itself: one weight per record and column.
+
+    A budget weight's bound is divided over the columns by their public `shares`, which sum to 1.
+    """
+
+    rule: Rule
+    shares: tuple[float, ...]
+
+    @property
+    def dial(self) -> str:
+        """The rule's own."""
+        return self.rule.dial
+
+    def turned(self, value: float) -> PerColumn:
+        """With the rule's dial at another value."""
+        return replace(self, rule=self.rule.turned(value))
+
+    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
+        """Next alpha (distinct rows, columns)."""
+        assert isinstance(fit, JointFit), "only chains have weights per column"
+        found = [
+            self._of(share)(replace(records, response=name), one)
+            for name, one, share in zip(fit.names, fit.columns, self.shares, strict=True)
+        ]
+        return np.stack(found, axis=1)
+
+    def _of(self, share: float) -> Rule:
+        if isinstance(self.rule, BW) and self.rule.bound is not None:
+            return replace(self.rule, bound=self.rule.bound * share)
+        return self.rule
+
+
+def kind(rule: Rule) -> Rule:
+    """The rule itself, without what applies it to every column."""
+    return rule.rule if isinstance(rule, PerColumn) else rule
+
+
+def settle(rule: Any, change: Callable[[Any], Rule]) -> Rule:
+    """The rule with a change made to it, under what applies it to every column."""
+    return replace(rule, rule=change(rule.rule)) if isinstance(rule, PerColumn) else change(rule)
 
 
 def _check_scale_and_shift(scale: float, shift: float) -> None:

@@ -39,8 +39,13 @@ def write_table(simulation: Simulation, path: Path, delimiter: str = ",", labels
     _write(chunks, path, delimiter, labels)
     if chunks.outgrown:
         path.unlink()
-        layout = replace(simulation.layout, empty_response=pa.array([], pa.int64()))
+        wider = {name: _widest(empty) for name, empty in simulation.layout.empty.items()}
+        layout = replace(simulation.layout, empty=wider)
         _write(_Uniform(replace(simulation, layout=layout)), path, delimiter, labels)
+
+
+def _widest(empty: pa.Array) -> pa.Array:
+    return pa.array([], pa.int64()) if pa.types.is_integer(empty.type) else empty
 
 
 class _Uniform:

@@ -1,0 +1,113 @@
+"""A table model bound to records: one block per column, and what its terms learnt, to generate new rows by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from alphasynth.chain import Chain
+from alphasynth.contribution import Where
+from alphasynth.declared import Declared, as_levels, observed_levels
+from alphasynth.errors import InputError
+from alphasynth.families import FAMILIES, bind_design
+from alphasynth.fit import Problem
+from alphasynth.formula import Formula, learn_terms, require_declared, widen
+from alphasynth.model import Model, Rows
+from alphasynth.priors import CoefficientPrior
+from alphasynth.records import Records
+from alphasynth.table_model import ColumnModel, TableModel
+
+# Makes the problem of a block: its place, model and rows.
+Finish = Callable[[int, Model, Rows], Problem]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTable:
+    """A chain (confidential), the model with everything that was left to the table settled, and the terms' specs."""
+
+    chain: Chain
+    model: TableModel
+    specs: tuple[Any, ...] = field(repr=False)
+
+
+def observed(model: TableModel, records: Records, strict: bool) -> TableModel:
+    """The model with levels and limits that were not declared taken from the table; refused of a strict mechanism."""
+    found = {}
+    for column in model.columns:
+        declared, values = column.declared, records.columns[column.name]
+        if FAMILIES[column.family].levels and not declared.levels:
+            _refuse_strict(column, "levels", strict)
+            found[column.name] = replace(declared, levels=observed_levels(values))
+    return model.with_declared(found)
+
+
+def _refuse_strict(column: ColumnModel, what: str, strict: bool) -> None:
+    if strict:
+        raise InputError(
+            f"a strict mechanism must not learn the {what} of {column.name!r} from the table: declare them public "
+            "(declared_public in model.toml), found none"
+        )
+
+
+def bind_table(
+    model: TableModel, records: Records, finish: Finish, prior: CoefficientPrior | None = None, strict: bool = False
+) -> BoundTable:
+    """Every column's block over the same records; `finish` makes a problem of a model and its rows."""
+    model = observed(model, records, strict)
+    blocks, specs = [], []
+    for number, column in enumerate(model.columns):
+        spec, X = _design(column.formula, model, records, strict)
+        bound, rows = _bind(column, records, X, prior, strict)
+        blocks.append(finish(number, bound, rows))
+        specs.append(spec)
+    return BoundTable(Chain(model.names, tuple(blocks), model.shares), model, tuple(specs))
+
+
+def _bind(
+    column: ColumnModel, records: Records, X: np.ndarray, prior: CoefficientPrior | None, strict: bool
+) -> tuple[Model, Rows]:
+    """A column's model and rows; where the column has gaps, lines without a value take no part."""
+    apart = () if column.where is None else (column.where,)
+    model, rows = bind_design(column.formula, column.family, records, X, prior, strict, column.declared, apart)
+    if column.where is None:
+        return model, rows
+    gone = np.asarray(records.columns[column.where]).astype(bool)
+    held = np.ones(rows.size, bool)
+    held[rows.of] = ~gone
+    return Where(model), rows.where(held)
+
+
+def _design(formula: Formula, model: TableModel, records: Records, strict: bool) -> tuple[Any, np.ndarray]:
+    """What a formula's terms learnt, and the design matrix by distinct row of the records."""
+    if formula.intercept_only:
+        return None, np.ones((records.size, 1))
+    declared = {column.name: column.declared for column in model.columns}
+    if strict:
+        require_declared(formula, records.columns, [name for name, facts in declared.items() if facts.levels])
+    group = records.group(formula.covariates)
+    _, first = np.unique(group, return_index=True)
+    counts = np.bincount(group, records.counts).astype(np.int64)
+    frame = covariates(formula, {name: records.columns[name][first] for name in formula.covariates}, declared)
+    spec, values = learn_terms(formula, frame, counts)
+    return spec, values[group]
+
+
+def covariates(formula: Formula, columns: Mapping[str, Any], declared: Mapping[str, Declared]) -> Any:
+    """A frame of a formula's covariates: numbers in 64 bits, declared levels of text as categories in their order."""
+    import pandas as pd
+
+    return pd.DataFrame({name: _covariate(columns[name], declared.get(name)) for name in formula.covariates})
+
+
+def _covariate(column: Any, declared: Declared | None) -> Any:
+    import pandas as pd
+
+    if declared is not None and declared.levels and isinstance(declared.levels[0], str):
+        return pd.Categorical(as_levels(column), categories=list(declared.levels))
+    values = widen(column)
+    if declared is not None and getattr(values.dtype, "kind", "O") == "b":
+        return values.astype(np.int64)
+    return values

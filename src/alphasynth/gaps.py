@@ -1,0 +1,124 @@
+"""Gaps: a column with missing values as an indicator and a column without, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alphasynth.declared import Declared
+from alphasynth.errors import InputError
+from alphasynth.frames import Frame, take_rows, to_arrow
+from alphasynth.grouping import Grouped
+from alphasynth.table_model import TableModel, indicator_of
+
+
+def gap_counts(columns: pa.Table, counts: np.ndarray | None) -> dict[str, int]:
+    """Number of records with a gap, by column that has any."""
+    found = {}
+    for name in columns.column_names:
+        mask = np.asarray(missing(columns.column(name)))
+        number = int(mask.sum() if counts is None else counts[mask].sum())
+        if number:
+            found[name] = number
+    return found
+
+
+def missing(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Where a column has no value; what is not a number is none."""
+    return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+
+
+def settle_gaps(model: TableModel, gaps: Mapping[str, int], strict: bool) -> TableModel:
+    """The model with its columns' gaps declared: modelled unless told.
+
+    A strict mechanism must not learn from the table that there are any.
+    """
+    settled = {}
+    for column in model.columns:
+        if column.declared.missing is None and column.name in gaps:
+            if strict:
+                raise InputError(
+                    f"column {column.name!r} has gaps, and a strict mechanism must be told so beforehand: declare "
+                    'missing = "model", "drop" or "public", found nothing declared'
+                )
+            settled[column.name] = replace(column.declared, missing="model")
+    return model.with_declared(settled)
+
+
+def stand_in(declared: Declared) -> Any:
+    """The public value that stands in for a gap: the first level, the lower limit, or 0."""
+    if declared.levels:
+        return declared.levels[0]
+    return 0 if declared.limits is None else math.ceil(declared.limits[0])
+
+
+def keep_whole(columns: pa.Table, model: TableModel) -> np.ndarray | None:
+    """Which rows stay where gaps are to be dropped; None where all do."""
+    dropped = [c.name for c in model.columns if c.declared.missing == "drop" and c.name in columns.column_names]
+    if not dropped:
+        return None
+    keep = np.ones(columns.num_rows, bool)
+    for name in dropped:
+        keep &= ~np.asarray(missing(columns.column(name)))
+    return None if keep.all() else keep
+
+
+def split_gaps(columns: pa.Table, model: TableModel) -> pa.Table:
+    """Columns with modelled or public gaps filled by a public value, and their indicators beside them."""
+    made: dict[str, Any] = {}
+    for name in columns.column_names:
+        column = columns.column(name)
+        declared = model.column(name).declared if name in model.names else Declared()
+        if declared.missing in ("model", "public"):
+            made[indicator_of(name)] = missing(column)
+            column = _filled(name, column, declared)
+        made[name] = column
+    return pa.table(made)
+
+
+def without_gaps(grouped: Grouped, model: TableModel, strict: bool) -> tuple[Grouped, TableModel]:
+    """A grouped table whose columns have no gaps but in their indicators, and the model with its gaps settled."""
+    model = settle_gaps(model, gap_counts(grouped.columns, grouped.counts), strict)
+    keep = keep_whole(grouped.columns, model)
+    if keep is not None:
+        place = np.cumsum(keep) - 1
+        index = None if grouped.index is None else place[grouped.index[keep[grouped.index]]].astype(np.int32)
+        rows = None
+        if grouped.index is not None:
+            numbers = np.arange(len(grouped.index)) if grouped.rows is None else grouped.rows
+            rows = numbers[keep[grouped.index]]
+        lines = {"columns": grouped.columns.filter(pa.array(keep)), "public": grouped.public.filter(pa.array(keep))}
+        grouped = replace(grouped, **lines, counts=grouped.counts[keep], index=index, rows=rows)
+    return replace(grouped, columns=split_gaps(grouped.columns, model)), model
+
+
+def frame_without_gaps(
+    table: Frame, names: Sequence[str], model: TableModel, strict: bool
+) -> tuple[Frame, pa.Table, TableModel]:
+    """A frame without the rows to be dropped, its columns without gaps, and the model with its gaps settled."""
+    columns = to_arrow(table, names)
+    model = settle_gaps(model, gap_counts(columns, None), strict)
+    keep = keep_whole(columns, model)
+    if keep is not None:
+        table = take_rows(table, np.flatnonzero(keep))
+        columns = columns.filter(pa.array(keep))
+    return table, split_gaps(columns, model), model
+
+
+def _filled(name: str, column: pa.ChunkedArray, declared: Declared) -> pa.ChunkedArray:
+    """A public value stands in for what is missing: the first level, or the lower limit."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    plain = column.cast(kind)
+    if pa.types.is_floating(kind):
+        plain = pc.if_else(pc.is_nan(plain), None, plain)
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    value = stand_in(declared) if declared.levels or numeric else pc.min(plain).as_py()
+    if value is None:
+        raise InputError(f"column {name!r} must hold values, found nothing but gaps")
+    return pc.fill_null(plain, pa.scalar(value).cast(kind))

@@ -1,0 +1,113 @@
+"""New rows of a whole table: column after column, each from the synthetic values of those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from alphasynth.binding import BoundTable, covariates
+from alphasynth.chain import block_keys
+from alphasynth.contribution import plain
+from alphasynth.families import FAMILIES
+from alphasynth.fit import in_64_bit
+from alphasynth.formula import compute_terms
+from alphasynth.gaps import stand_in
+from alphasynth.model import Model, Theta
+from alphasynth.sampler import Key
+from alphasynth.synthesize import Filled
+from alphasynth.table_model import ColumnModel, indicator_of
+
+# Values beyond declared limits are drawn again so many times, and then brought to the nearest limit.
+TRIES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class TableMaker:
+    """New rows from one draw of every block's parameters (confidential)."""
+
+    bound: BoundTable
+    thetas: tuple[Mapping[str, Any], ...] = field(repr=False)
+    public: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Rows of the confidential table."""
+        return self.bound.chain.records.n
+
+    def begin(self, key: Key, rng: np.random.Generator) -> Callable[[np.ndarray], dict[str, Filled]]:
+        """Makes columns by random numbers of their own, by name; a single one by those of the table."""
+        names = self.bound.model.names
+        alone = len(names) == 1
+        rngs = [rng] if alone else [np.random.default_rng(each) for each in block_keys(key, names)]
+        return lambda beside: self._rows(rngs, beside)
+
+    @in_64_bit
+    def _rows(self, rngs: list[np.random.Generator], beside: np.ndarray) -> dict[str, Filled]:
+        """Synthesized columns of new records beside these rows of the table; indicators are worked into gaps."""
+        records, model = self.bound.chain.records, self.bound.model
+        made: dict[str, Any] = {}
+        gaps = [column.where for column in model.columns if column.where is not None]
+        inputs = [name for name in dict.fromkeys((*model.inputs, *gaps)) if name not in model.names]
+        if inputs:  # public columns, row by row
+            lines = records.rows_in_order[beside]
+            made |= {name: records.columns[name][lines] for name in inputs}
+        blocks = self.bound.chain.blocks
+        for column, block, spec, theta, rng in zip(
+            model.columns, blocks, self.bound.specs, self.thetas, rngs, strict=True
+        ):
+            design = {} if spec is None else {"X": self._design(column, spec, made)}
+            made[column.name] = _values(rng, column, plain(block.model), dict(theta), design, len(beside))
+            if column.where:  # what stands in for a gap is what stood in for it in the table
+                gone = np.asarray(made[column.where]).astype(bool)
+                made[column.name] = np.where(gone, stand_in(column.declared), made[column.name])
+        return {column.name: self._filled(column, made) for column in model.columns if not self._is_indicator(column)}
+
+    def _design(self, column: ColumnModel, spec: Any, made: Mapping[str, Any]) -> np.ndarray:
+        declared = {c.name: c.declared for c in self.bound.model.columns}
+        return np.asarray(compute_terms(spec, covariates(column.formula, made, declared)), np.float64)
+
+    def _is_indicator(self, column: ColumnModel) -> bool:
+        return any(column.name == indicator_of(other.name) for other in self.bound.model.columns)
+
+    def _filled(self, column: ColumnModel, made: Mapping[str, Any]) -> Filled:
+        missing = None if column.where is None else np.asarray(made[column.where]).astype(bool)
+        return Filled(made[column.name], missing, column.declared.levels)
+
+
+def _values(
+    rng: np.random.Generator, column: ColumnModel, model: Model, theta: Theta, design: dict[str, Any], rows: int
+) -> np.ndarray:
+    """New values of one column that keep what is declared of it."""
+    values = _decoded(column, model, model.simulate(rng, theta, design, rows))
+    if FAMILIES[column.family].levels or column.declared.limits is None:
+        return values
+    for _ in range(TRIES):
+        again = np.flatnonzero(_beyond(column, values))
+        if len(again) == 0:
+            return values
+        part = {name: value[again] for name, value in design.items()}
+        values[again] = _decoded(column, model, model.simulate(rng, theta, part, len(again)))
+    beyond = _beyond(column, values)
+    values[beyond] = column.declared.within(values[beyond])
+    return values
+
+
+def _beyond(column: ColumnModel, values: np.ndarray) -> np.ndarray:
+    """Which values break the declared limits; the zero of a two-part model does not."""
+    beyond = column.declared.outside(values)
+    return beyond & (values != 0) if column.family.startswith("two_part") else beyond
+
+
+def _decoded(column: ColumnModel, model: Any, y: np.ndarray) -> np.ndarray:
+    """Values in the column's own terms: labels, numbers in their unit, whole where that is declared."""
+    declared = column.declared
+    if FAMILIES[column.family].levels:
+        return np.asarray(declared.levels)[np.asarray(y).astype(np.int64)]
+    values = model.decode(column.name, y, declared) if hasattr(model, "decode") else y
+    values = np.asarray(values)
+    if declared.whole and values.dtype.kind == "f":
+        return np.rint(values).astype(np.int64) if (np.abs(values) < 2**62).all() else np.rint(values)
+    return values

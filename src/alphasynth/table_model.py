@@ -1,0 +1,208 @@
+"""`TableModel`: column models in an order in which each needs only those before it; read from and written to TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from alphasynth.declared import Declared
+from alphasynth.errors import InputError, found, require_positive
+from alphasynth.families import FAMILIES
+from alphasynth.formula import Formula
+
+HEAD = """\
+# A model of a whole table: one [[column]] each, and what is declared public under [declared_public].
+# Everything in this file is treated as public and is listed in guarantee.json. Check it, edit it, and leave out of it
+# whatever must not be told.
+"""
+
+
+@dataclass(frozen=True)
+class ColumnModel:
+    """One column given others: a formula, a family, its public part of the budget, what is declared of it.
+
+    `where` names the indicator of its gaps: the column is modelled, and generated, where that is 0.
+
+    >>> ColumnModel.of("visits ~ age", "poisson").name
+    'visits'
+    """
+
+    formula: Formula
+    family: str
+    budget: float = 1.0
+    declared: Declared = field(default_factory=Declared)
+    where: str | None = None
+
+    @classmethod
+    def of(cls, formula: str, family: str, budget: float = 1.0, declared: Declared | None = None) -> ColumnModel:
+        """A column model from words; raise `InputError`."""
+        parsed = Formula.parse(formula)
+        if family not in FAMILIES:
+            near = get_close_matches(str(family), FAMILIES, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise InputError(
+                f"family of {parsed.response!r} must be one of {', '.join(FAMILIES)}, found {family!r}{hint}"
+            )
+        return cls(parsed, family, require_positive(f"budget of {parsed.response!r}", budget), declared or Declared())
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.formula.response
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Columns that must be there before this one is generated."""
+        return (*self.formula.covariates, *([self.where] if self.where else []))
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """Column models, each after those that it needs; raise `InputError` where there is no such order.
+
+    >>> model = TableModel.of([ColumnModel.of("visits ~ age", "poisson"), ColumnModel.of("age ~ 1", "poisson")])
+    >>> [column.name for column in model.columns]
+    ['age', 'visits']
+    """
+
+    columns: tuple[ColumnModel, ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[ColumnModel]) -> TableModel:
+        """A table model of columns in any order."""
+        if not columns:
+            raise InputError("a model must have at least one column, found none")
+        names = [column.name for column in columns]
+        doubled = next((name for name in names if names.count(name) > 1), None)
+        if doubled is not None:
+            raise InputError(f"a column must have one formula, found {names.count(doubled)} for {doubled!r}")
+        return cls(_in_order(columns))
+
+    @classmethod
+    def read(cls, path: Path) -> TableModel:
+        """A table model from a TOML file."""
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"the model file must be readable, found {error.strerror} at {str(path)!r}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            where = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "not UTF-8"
+            raise InputError(f"the model file must be TOML, found what is not in {path.name}: {where}") from None
+        return cls.parse(content)
+
+    @classmethod
+    def parse(cls, content: Mapping[str, Any]) -> TableModel:
+        """A table model from the content of a file; raise `InputError` for what is unknown or of the wrong kind."""
+        strange = [name for name in content if name not in ("column", "declared_public")]
+        if strange:
+            raise InputError(f"a model file must hold [[column]] and [declared_public], found {strange[0]!r}")
+        entries, facts = content.get("column", []), content.get("declared_public", {})
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise InputError("columns of a model file must be written [[column]], found others")
+        if not isinstance(facts, dict) or not all(isinstance(fact, dict) for fact in facts.values()):
+            raise InputError("what is declared of a column must be written [declared_public.NAME], found otherwise")
+        columns = [_column(entry, facts) for entry in entries]
+        unknown = sorted(set(facts) - {column.name for column in columns})
+        if unknown:
+            raise InputError(f"declared_public must be of columns in the model, found {unknown[0]!r}")
+        return cls.of(columns)
+
+    def plain(self) -> dict[str, Any]:
+        """The content of a file."""
+        columns = [{"formula": c.formula.text, "family": c.family, "budget": c.budget} for c in self.columns]
+        declared = {c.name: c.declared.plain() for c in self.columns if c.declared.plain()}
+        return {"column": columns, **({"declared_public": declared} if declared else {})}
+
+    def toml(self) -> str:
+        """As a `model.toml`."""
+        import tomli_w
+
+        return HEAD + "\n" + tomli_w.dumps(self.plain())
+
+    def column(self, name: str) -> ColumnModel:
+        """The model of one column."""
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in the order of generation."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Columns that formulas read and that no formula makes: they must be public."""
+        needed = dict.fromkeys(name for column in self.columns for name in column.formula.covariates)
+        return tuple(name for name in needed if name not in self.names)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Parts of the budget, which sum to 1."""
+        total = sum(column.budget for column in self.columns)
+        return tuple(column.budget / total for column in self.columns)
+
+    def with_declared(self, declared: Mapping[str, Declared]) -> TableModel:
+        """The same columns with other declarations for some."""
+        return replace(self, columns=tuple(replace(c, declared=declared.get(c.name, c.declared)) for c in self.columns))
+
+    def with_indicators(self) -> TableModel:
+        """With a column for the gaps of each column that has them modelled, before it, and the budget halved for both.
+
+        Formulas that read a column with gaps read its indicator too: where a value is missing, a public one stands in.
+        """
+        gappy = {c.name: indicator_of(c.name) for c in self.columns if c.declared.missing in ("model", "public")}
+        columns: list[ColumnModel] = []
+        for column in self.columns:
+            more = [gappy[name] for name in column.formula.covariates if name in gappy]
+            whole = replace(column, formula=_with_terms(column.formula, more))
+            if column.name not in gappy:
+                columns.append(whole)
+                continue
+            half = column.budget / (2 if column.declared.missing == "model" else 1)
+            if column.declared.missing == "model":
+                text = f"`{gappy[column.name]}` ~ {whole.formula.text.partition('~')[2].strip()}"
+                levels = Declared(levels=(False, True))
+                columns.append(ColumnModel(Formula.parse(text), "bernoulli", half, levels))
+            columns.append(replace(whole, budget=half, where=gappy[column.name]))
+        return TableModel.of(columns)
+
+
+def indicator_of(name: str) -> str:
+    """The name of a column's indicator of gaps."""
+    return f"{name} is missing"
+
+
+def _with_terms(formula: Formula, names: Sequence[str]) -> Formula:
+    return Formula.parse(formula.text + "".join(f" + `{name}`" for name in names)) if names else formula
+
+
+def _column(entry: Mapping[str, Any], facts: Mapping[str, Any]) -> ColumnModel:
+    known = ("formula", "family", "budget")
+    strange = [name for name in entry if name not in known]
+    if strange:
+        raise InputError(f"a column of a model must have {', '.join(known)}, found {strange[0]!r}")
+    for name in known[:2]:
+        if not isinstance(entry.get(name), str):
+            raise InputError(f"a column of a model must have a {name}, found {found(entry.get(name))}")
+    name = Formula.parse(entry["formula"]).response
+    return ColumnModel.of(
+        entry["formula"], entry["family"], entry.get("budget", 1.0), Declared.of(name, facts.get(name, {}))
+    )
+
+
+def _in_order(columns: Sequence[ColumnModel]) -> tuple[ColumnModel, ...]:
+    """Each column as early as it stands, but after those it needs."""
+    waiting, made = list(columns), list[ColumnModel]()
+    names = {column.name for column in columns}
+    while waiting:
+        done = {column.name for column in made}
+        ready = next((c for c in waiting if all(n in done or n not in names for n in c.needs)), None)
+        if ready is None:
+            circle = ", ".join(repr(column.name) for column in waiting)
+            raise InputError(f"columns must not need each other in a circle, found {circle}")
+        waiting.remove(ready)
+        made.append(ready)
+    return tuple(made)
