@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import jax
 import numpy as np
 import pandas as pd
@@ -107,7 +109,7 @@ def test_log_likelihoods_are_scipys(name, seed):
 def test_covariates_enter_row_by_row(name):
     """A design matrix with equal rows is no design matrix; with a second column, its effect is a shift."""
     model, declared = _bound(name, 2)
-    u, theta = _theta(model, 3)
+    _, theta = _theta(model, 3)
     columns = model.read("y", VALUES[name], declared, True)
     size = len(VALUES[name])
     X = np.column_stack([np.ones(size), np.linspace(-1, 1, size)])
@@ -131,7 +133,7 @@ def test_f_star_is_the_largest_log_likelihood(name):
         for seed in range(4):
             start = np.random.default_rng(seed).standard_normal(model.prior.size)
             limits = [(-25.0, 25.0)] * model.prior.size
-            found = minimize(loss, start, jac=lambda u: np.nan_to_num(np.asarray(slope(u))), bounds=limits)
+            found = minimize(loss, start, jac=lambda u, slope=slope: np.nan_to_num(np.asarray(slope(u))), bounds=limits)
             best = max(best, -float(found.fun))
         assert best <= peak[i] + 1e-6
         assert best >= peak[i] - 0.02
@@ -153,9 +155,9 @@ def test_simulated_values_follow_the_density(name):
     else:
         values = model.decode("y", y, declared)
         edges = np.quantile(values[values > 0], [0.1, 0.3, 0.6, 0.9])
-        shares = np.array([((values > a) & (values <= b)).mean() for a, b in zip(edges, edges[1:], strict=False)])
+        shares = np.array([((values > a) & (values <= b)).mean() for a, b in pairwise(edges)])
         density = lambda x: np.exp(_oracle(name, theta, declared, x))  # noqa: E731
-        expected = [integrate.quad(density, a, b)[0] for a, b in zip(edges, edges[1:], strict=False)]
+        expected = [integrate.quad(density, a, b)[0] for a, b in pairwise(edges)]
         if name.startswith("two_part"):
             zero = np.exp(_oracle(name, theta, declared, 0.0))
             assert (values == 0).mean() == pytest.approx(zero, abs=5 * np.sqrt(zero * (1 - zero) / rows))
@@ -214,7 +216,7 @@ def test_what_a_family_cannot_hold_is_refused(name, values, declared, words):
 def test_three_hundred_categories_alone_but_not_with_many_terms():
     many = Declared(levels=tuple(f"code {i}" for i in range(300)))
     assert FAMILIES["categorical"].model("y", many, NormalPrior(), 1).prior.size == 299
-    with pytest.raises(InputError, match="at most 400 coefficients, found 2,990 .*merge rare levels"):
+    with pytest.raises(InputError, match=r"at most 400 coefficients, found 2,990 .*merge rare levels"):
         FAMILIES["categorical"].model("y", many, NormalPrior(), 10)
 
 

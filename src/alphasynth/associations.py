@@ -100,9 +100,10 @@ def regress(formula: str, confidential: Records, tables: list[Records]) -> Regre
     """The same regression on the confidential table and on each synthetic one.
 
     Logistic for a response of two values 0 and 1, log-linear with a free dispersion (quasi-Poisson) for counts, least
-    squares otherwise, as the confidential response decides. Raises `InputError` where it cannot be fitted.
+    squares otherwise, as the confidential response decides; "negative binomial: y ~ x" and its like say which. Raises
+    `InputError` where it cannot be fitted.
     """
-    parsed = _parse(formula)
+    asked, parsed = _parse(formula)
     held = [confidential, *tables]
     response = confidential.columns.get(parsed.response)
     if response is None or not is_numeric(response):
@@ -117,7 +118,7 @@ def regress(formula: str, confidential: Records, tables: list[Records]) -> Regre
     if len(terms) > MOST_TERMS:
         raise InputError(f"a regression must have at most {MOST_TERMS} terms, found {len(terms):,}")
     matrices = [first, *(np.asarray(compute_terms(spec, frame), np.float64) for frame in frames[1:])]
-    kind = _kind(_numbers(response))
+    kind = asked or _kind(_numbers(response))
     fits = [
         _fit(kind, _numbers(records.columns[parsed.response]), X, records.counts)
         for records, X in zip(held, matrices, strict=True)
@@ -126,9 +127,17 @@ def regress(formula: str, confidential: Records, tables: list[Records]) -> Regre
     return Regression(parsed.text, kind, terms, coefficients, variances)
 
 
-def _parse(formula: str) -> Formula:
+LOGISTIC, LOG_LINEAR, LEAST_SQUARES = "logistic", "log-linear (quasi-Poisson)", "least squares"
+NEGATIVE_BINOMIAL = "negative binomial"
+KINDS = (LOGISTIC, LOG_LINEAR, LEAST_SQUARES, NEGATIVE_BINOMIAL)
+
+
+def _parse(formula: str) -> tuple[str | None, Formula]:
+    """The kind of regression that stands before a colon, if one does, and the formula."""
+    word, colon, rest = formula.partition(": ")
+    kind = word.strip() if colon and word.strip() in KINDS else None
     try:
-        return Formula.parse(formula)
+        return kind, Formula.parse(rest if kind else formula)
     except InputError as error:
         raise InputError(f"a regression's {error}") from None
 
@@ -156,8 +165,8 @@ def _frames(names: Sequence[str], held: Sequence[Records]) -> list[Any]:
 
 def _kind(response: np.ndarray) -> str:
     if (response == np.floor(response)).all() and (response >= 0).all():
-        return "logistic" if response.max() <= 1 else "log-linear (quasi-Poisson)"
-    return "least squares"
+        return LOGISTIC if response.max() <= 1 else LOG_LINEAR
+    return LEAST_SQUARES
 
 
 def _fit(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -165,9 +174,9 @@ def _fit(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> tuple[n
     from statsmodels.genmod import families
     from statsmodels.genmod.generalized_linear_model import GLM
 
-    chosen = {"logistic": families.Binomial, "least squares": families.Gaussian}.get(kind, families.Poisson)
+    chosen = {LOGISTIC: families.Binomial, LEAST_SQUARES: families.Gaussian}.get(kind, families.Poisson)
     coefficients, variances = np.full((2, X.shape[1]), np.nan)
-    if kind != "least squares" and ((y < 0).any() or (kind == "logistic" and (y > 1).any())):
+    if kind != LEAST_SQUARES and ((y < 0).any() or (kind == LOGISTIC and (y > 1).any())):
         return coefficients, variances  # no mean of such a model can be these values
     scale = np.abs(X).max(axis=0)
     scaled = X / np.where(scale > 0, scale, 1.0)
@@ -175,14 +184,37 @@ def _fit(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> tuple[n
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of separation and the like: what comes of it shows in the variances
         try:
-            fitted = GLM(y, scaled[:, held], family=chosen(), freq_weights=counts.astype(np.float64)).fit(
-                scale=1.0 if kind == "logistic" else "X2"
-            )
+            if kind == NEGATIVE_BINOMIAL:
+                fitted = _negative_binomial(y, scaled[:, held], counts.astype(np.float64))
+            else:
+                fitted = GLM(y, scaled[:, held], family=chosen(), freq_weights=counts.astype(np.float64)).fit(
+                    scale=1.0 if kind == LOGISTIC else "X2"
+                )
         except (ValueError, np.linalg.LinAlgError):
             return coefficients, variances
     coefficients[held] = fitted.params / scale[held]
     variances[held] = np.diag(fitted.cov_params()) / scale[held] ** 2
     return coefficients, variances
+
+
+# Dispersions 1 / phi that a negative binomial regression is searched over.
+DISPERSIONS = (1e-4, 1e3)
+
+
+def _negative_binomial(y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> Any:
+    """The fit at the most likely dispersion, found by a search of one number; coefficients do not depend on it much."""
+    from scipy.optimize import minimize_scalar
+    from statsmodels.genmod import families
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    def fitted(log_dispersion: float, start: np.ndarray | None = None) -> Any:
+        family = families.NegativeBinomial(alpha=float(np.exp(log_dispersion)))
+        return GLM(y, X, family=family, freq_weights=counts).fit(scale=1.0, start_params=start)
+
+    start = fitted(0.0).params
+    ends = tuple(np.log(DISPERSIONS))
+    found = minimize_scalar(lambda a: -fitted(a, start).llf, bounds=ends, method="bounded", options={"xatol": 1e-4})
+    return fitted(float(found.x), start)
 
 
 def _determined(X: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -84,7 +84,7 @@ def _design(formula: Formula, model: TableModel, records: Records, strict: bool)
     """What a formula's terms learnt, and the design matrix by distinct row of the records."""
     if formula.intercept_only:
         return None, np.ones((records.size, 1))
-    declared = {column.name: column.declared for column in model.columns}
+    declared = model.declared
     if strict:
         require_declared(formula, records.columns, [name for name, facts in declared.items() if facts.levels])
     group = records.group(formula.covariates)

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from alphasynth.chain import columns_of
 from alphasynth.divergence import Trials, black_box_bound, ceiling
 from alphasynth.errors import InputError
 from alphasynth.fit import Problem, in_64_bit
@@ -78,14 +79,15 @@ def _tables(
 ) -> list[np.ndarray]:
     """One synthetic table per run; where draws are independent and the weights fixed, one fit makes all of them."""
     rng = np.random.default_rng(child(key, 1))
-    if isinstance(problem.sampler, PublicGrid):
+    if isinstance(problem.sampler, PublicGrid) and problem.then is None:
         many = replace(problem, num_draws=max(trials, problem.num_draws))
-        draws = run(child(key, 0), many, mechanism).fits[-1].draws
+        many_draws = run(child(key, 0), many, mechanism).fits[-1]
+        draws = columns_of(many_draws)[0].draws
         return [new_values(rng, problem, draws, number) for number in range(trials)]
     tables = []
     for number in range(trials):
         tell(number, trials)
-        last = run(child(key, 0, number), problem, mechanism, target).fits[-1].draws
+        last = columns_of(run(child(key, 0, number), problem, mechanism, target).fits[-1])[0].draws
         tables.append(new_values(rng, problem, last, int(rng.integers(last.num_draws))))
     return tables
 

@@ -11,11 +11,25 @@ MECHANISMS = {
     "CW_final": "CW, then re-weighting: each weight set to what one common bound allows",
     "BW": "budget weights: each weight set to what --epsilon allows its own record; takes --cap",
     "Censored": "strict: what a record adds is centred and cut to a range of epsilon; takes --cut, --limits, --step",
+    "Recentred": "strict: a first draw as Censored, then draws centred at it; takes --cut, --share, --reach",
     "BetaDivergence": "strict, for counts: robust to outliers; takes --beta, --bound, --limits, --step",
 }
 FAMILIES = {
+    "bernoulli": "two levels",
+    "categorical": "several levels without an order (multinomial logit)",
+    "ordinal": "three or more levels in order (proportional odds)",
+    "normal": "values within declared limits, spread evenly about their mean; takes --range",
+    "log_normal": "positive values within declared limits, skewed to the right; takes --range",
+    "gamma": "positive values within declared limits, with an sd in proportion to the mean; takes --range",
     "poisson": "counts with variance equal to their mean",
     "negative_binomial": "counts with variance above their mean",
+    "zero_inflated_poisson": "poisson counts, some of them turned to 0",
+    "zero_inflated_negative_binomial": "negative binomial counts, some of them turned to 0",
+    "hurdle_poisson": "0, or a poisson count above 0",
+    "hurdle_negative_binomial": "0, or a negative binomial count above 0",
+    "two_part_normal": "0, or a normal value within declared limits; takes --range",
+    "two_part_log_normal": "0, or a log-normal value within declared limits; takes --range",
+    "two_part_gamma": "0, or a gamma value within declared limits; takes --range",
 }
 SAMPLERS = {
     "automatic": "laplace, and nuts where its diagnostics fail",

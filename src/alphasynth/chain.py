@@ -1,7 +1,8 @@
 """A chain of column models over the same records: blocks fitted apart and in parallel, and one joint bound.
 
-A record's log-likelihood is the sum over its columns, and the columns' parameters are drawn apart; so its bound is taken
-over all combinations of the blocks' draws: the largest sum is the sum of the largest, the smallest that of the smallest.
+A record's log-likelihood is the sum over its columns, and the columns' parameters are drawn apart; so its bound is
+taken over all combinations of the blocks' draws: the largest sum is the sum of the largest, the smallest that of the
+smallest.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,8 +75,37 @@ def synthesize(
     config: Annotated[
         Path | None, typer.Option(help="Settings from a run.toml; options given here count first.")
     ] = None,
-    formula: Annotated[str | None, typer.Option(help="'response ~ terms'; odd names go in `backticks`.")] = None,
-    family: Annotated[str | None, typer.Option(autocompletion=lambda: list(FAMILIES), help=listing(FAMILIES))] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="A model.toml with a formula and a family for each column; see inspect --suggest."),
+    ] = None,
+    formula: Annotated[
+        list[str] | None,
+        typer.Option(help="'response ~ terms'; odd names go in `backticks`. Several make a chain of columns."),
+    ] = None,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(
+            autocompletion=lambda: list(FAMILIES), help=f"One for all formulas, or one for each.\n\n{listing(FAMILIES)}"
+        ),
+    ] = None,
+    levels: Annotated[
+        list[str] | None, typer.Option(help="Public levels of a column, in order: size='small|medium|large'.")
+    ] = None,
+    range: Annotated[  # noqa: A002
+        list[str] | None, typer.Option(help="Public limits of a column, which its synthetic values keep: age=0:110.")
+    ] = None,
+    whole: Annotated[list[str] | None, typer.Option(help="Columns, comma-separated, that hold whole numbers.")] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What a column's gaps are: age=model (an indicator is modelled first), age=drop (such rows leave) or "
+            "age=public (which rows have gaps is public)."
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="Of a chain: one weight per record (record), or one for each column (column).")
+    ] = None,
     mechanism: Annotated[
         str | None, typer.Option(autocompletion=lambda: list(MECHANISMS), help=listing(MECHANISMS))
     ] = None,
@@ -95,7 +125,13 @@ def synthesize(
     ] = None,
     scale: Annotated[float | None, typer.Option(help="LW, CW: alpha = scale (1 - risk) + shift.")] = None,
     shift: Annotated[float | None, typer.Option(help="LW, CW: see --scale.")] = None,
-    radius: Annotated[float | None, typer.Option(help="CW: how near another record must be to hide one.")] = None,
+    radius: Annotated[
+        list[str] | None,
+        typer.Option(help="CW: how near another record must be to hide one; of a chain by column, age=5,income=1000."),
+    ] = None,
+    distance: Annotated[
+        str | None, typer.Option(help="CW, of a chain: gower (the radius is of it), in place of a radius by column.")
+    ] = None,
     relative: Annotated[
         bool | None, typer.Option("--relative/--absolute", help="CW: the radius is a share of the value, or not.")
     ] = None,
@@ -111,6 +147,13 @@ def synthesize(
     ] = None,
     cut: Annotated[
         float | None, typer.Option(help="Censored: how far below its largest log-likelihood a record is cut (8).")
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(help="Recentred: part of epsilon that the first draw has (0.3).")
+    ] = None,
+    reach: Annotated[
+        float | None,
+        typer.Option(help="Recentred: how far from the first draw's a record's log-likelihood may count (1.25)."),
     ] = None,
     beta: Annotated[float | None, typer.Option(help="BetaDivergence: larger is more robust (0.5).")] = None,
     bound: Annotated[
@@ -172,7 +215,7 @@ def synthesize(
     given: dict[str, Any] = {name: value for name, value in locals().items() if value is not None}
     for name in ("config", "quiet", "as_json"):
         given.pop(name, None)
-    for name in ("out", "ledger"):
+    for name in ("out", "ledger", "model"):
         given |= {name: str(given[name])} if name in given else {}
     given = as_settings(given)
     from alphasynth.settings import Settings, check_types, read_config
@@ -251,18 +294,45 @@ def _print_report(report: Report, settings: Settings) -> None:
     typer.echo("\n" + textwrap.fill(str(report.guarantee), 100))
 
 
-@app.command(epilog="Example: alphasynth inspect visits.csv")
+def _suggest(table: Any, path: Path, public: Sequence[str]) -> None:
+    """Write a suggestion and say what to do with it; names of columns only."""
+    from alphasynth.suggestion import suggest_model, write_suggestion
+
+    suggestion = suggest_model(table, public)
+    write_suggestion(suggestion, path)
+    typer.echo(f"{path}: a model of {counted(len(suggestion.model.columns), 'column')} (confidential until checked)")
+    for name, why in suggestion.left_out:
+        typer.echo(f"left out: {name} ({why})")
+    typer.echo(
+        "Levels, limits and gaps under declared_public were read off the table: check that they may be told, then "
+        f"alphasynth synthesize TABLE --model {path} ..."
+    )
+
+
+@app.command(epilog="Example: alphasynth inspect visits.csv --suggest model.toml")
 def inspect(
     table: Annotated[str, Table.__metadata__[0]],
+    suggest: Annotated[
+        Path | None,
+        typer.Option(help="Write a model.toml of the whole table to this file, to be checked and edited by hand."),
+    ] = None,
+    public: Annotated[
+        list[str] | None, typer.Option(help="With --suggest: columns, comma-separated, that are public.")
+    ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
     """Show a table's columns, types and distinct values, and a family for each; for its holder's eyes only."""
-    from alphasynth.inspection import inspect_table
     from alphasynth.tables import open_table
 
-    profile = inspect_table(open_table(table, delimiter=delimiter, encoding=encoding or "utf-8"))
+    opened = open_table(table, delimiter=delimiter, encoding=encoding or "utf-8")
+    if suggest is not None:
+        _suggest(opened, suggest, as_settings({"public": public}).get("public", ()))
+        return
+    from alphasynth.inspection import inspect_table
+
+    profile = inspect_table(opened)
     if as_json:
         typer.echo(json.dumps(asdict(profile), indent=2))
         return

@@ -120,6 +120,8 @@ def _settings(asked: Comparison, name: str, epsilon: float | None) -> Settings:
 def _table(asked: Comparison, settings: Settings, synthesizer: Synthesizer) -> Table:
     if asked.twin is None:
         return Table.of(synthesizer.read(open_settings(settings)))
+    if not isinstance(settings.formula, str) or not isinstance(settings.family, str):
+        raise InputError("--twin must be of one formula and family, found several")
     formula = Formula.parse(settings.formula)
     if not formula.intercept_only:
         raise InputError(f"--twin must be of a formula without covariates, 'y ~ 1', found {settings.formula!r}")

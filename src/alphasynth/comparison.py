@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from alphasynth.synthesizer import Synthesizer
 
 
+def _columns(synthesizer: Synthesizer) -> list[str]:
+    """Columns that a synthesizer makes, then those it makes them from."""
+    covariates = [name for formula in synthesizer.formulas for name in formula.covariates]
+    return list(dict.fromkeys((*synthesizer.responses, *covariates)))
+
+
 def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], title: str | None = None) -> str:
     """A confidential page, as HTML, that compares fitted synthesizers of one table: weights, bounds, utility, risk.
 
@@ -23,9 +29,9 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
     """
     if not synthesizers:
         raise InputError("synthesizers must hold at least one that was fitted, found none")
-    formula = synthesizers[0].formula
-    names = [formula.response, *formula.covariates]
-    if any([s.formula.response, *s.formula.covariates] != names for s in synthesizers):
+    formula = synthesizers[0].formulas[0]
+    names = _columns(synthesizers[0])
+    if any(_columns(s) != names for s in synthesizers):
         raise InputError("synthesizers must be of the same columns to be compared, found others")
     held = read_records(table, names)
     outcomes = []

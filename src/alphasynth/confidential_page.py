@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from alphasynth import figures, measures, page
@@ -31,6 +31,7 @@ WORDS = (
 )
 
 
+MOST_COLUMNS = 30  # whose values are drawn
 OF_WEIGHTS = ("weight, alpha", "Lipschitz bound", "Delta, epsilon", "k, scale")
 
 
@@ -169,11 +170,21 @@ def _utility(held: Records, shown: Sequence[Outcome], weightings: Sequence[Weigh
             figures.mean_densities(weightings, confidential.mean),
         ]
         blocks += _figures(drawn)
+    blocks += _lines(measures.share_lines(utilities))
+    others = [n for n in held.columns if n != response and is_numeric(held.columns[n]) and _compared(n, utilities)]
+    for name in others[:MOST_COLUMNS]:
+        synthetic = {o.label: together([values_of(table, name) for table in o.tables]) for o in shown}
+        blocks += _figures([figures.value_violins(name, values_of(held, name), synthetic)])
     blocks += _lines(measures.distance_lines(utilities))
     blocks += _lines(measures.propensity_lines(utilities))
+    blocks += _figures([figures.association_maps(label, u.associations) for label, u in utilities.items()])
     blocks += _lines(measures.association_lines(utilities))
     blocks += _lines(measures.coefficient_lines(utilities))
     return tuple(blocks)
+
+
+def _compared(name: str, utilities: Mapping[str, Utility]) -> bool:
+    return any(name in utility.distances for utility in utilities.values())
 
 
 def _risk(shown: Sequence[Outcome]) -> tuple[page.Block, ...]:

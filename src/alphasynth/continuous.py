@@ -21,10 +21,10 @@ from alphasynth.errors import InputError
 from alphasynth.model import Array, Columns, Theta, linear
 from alphasynth.priors import CoefficientPrior, LinearPrior, SdPrior, ShapePrior
 
-# Smallest sd on the scale from -1 to 1: a hundredth of the way from limit to limit.
-SMALLEST_SD = 0.02
-# Largest shape of a gamma distribution: its sd is at least a fiftieth of its mean.
-LARGEST_SHAPE = 2_500.0
+# Smallest sd on the scale from -1 to 1: a fortieth of the way from limit to limit.
+SMALLEST_SD = 0.05
+# Largest shape of a gamma distribution: its sd is at least a twentieth of its mean.
+LARGEST_SHAPE = 400.0
 HALF_LOG_TWO_PI = math.log(2 * math.pi) / 2
 
 

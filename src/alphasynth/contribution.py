@@ -6,12 +6,15 @@ put a model whose log-likelihood is bounded in place of the model, so that any s
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
 import jax.numpy as jnp
 import numpy as np
 
+from alphasynth.accounting import per_draw
 from alphasynth.errors import InputError, require_positive
 from alphasynth.model import HELD, PEAK, Array, Columns, Model, Prior, Theta
 
@@ -148,6 +151,49 @@ class Censored:
 
 
 @dataclass(frozen=True)
+class Recentred:
+    """Censor twice: a first draw, and then draws from contributions centred at what it makes of each record.
+
+    The first draw is that of `Censored` at a `share` of the budget. Then g(x, theta) =
+    clip(a (f_theta(x) - f_first(x)), -epsilon / 2, epsilon / 2) with a = min(1, epsilon / (2 `reach`)), epsilon being
+    what is left for each draw: near the first draw few records are cut, so that the tails count and much less
+    tempering is needed. The first draw is itself private, and costs add up.
+    """
+
+    cut: float = 8.0
+    share: float = 0.3
+    reach: float = 1.25
+
+    def __post_init__(self) -> None:
+        """Refuse a cut or reach that is not positive and a share that leaves nothing."""
+        require_positive("cut", self.cut)
+        require_positive("reach", self.reach)
+        if require_positive("share", self.share) >= 1:
+            raise InputError(f"share must be below 1, found {self.share!r}")
+
+    def parts(self, epsilon: float, m: int) -> tuple[float, float]:
+        """What the first draw costs, and then each of m draws; together at most m times epsilon, exactly."""
+        first = self.share * m * epsilon
+        second = per_draw(m * epsilon - first, m)
+        while Fraction(first) + m * Fraction(second) > m * Fraction(epsilon):
+            second = math.nextafter(second, 0.0)
+        return first, second
+
+    def bounded(self, model: Model, epsilon: float) -> Bounded:
+        """The model of the first draw at its own epsilon."""
+        return Censored(self.cut).bounded(model, epsilon)
+
+    def second(self, model: Model, epsilon: float) -> Bounded:
+        """The model of the draws that follow, each at this epsilon; its rows' f* is `centre` of the first draw's f."""
+        return Bounded(model, CensoredAt(min(1.0, epsilon / (2 * self.reach)), 2 * self.reach), epsilon)
+
+    def centre(self, log_lik: np.ndarray, epsilon: float) -> np.ndarray:
+        """What takes the place of f*, so that [-epsilon, 0] is the range of a (f - f_first) from -epsilon / 2 up."""
+        a = min(1.0, epsilon / (2 * self.reach))
+        return log_lik + epsilon / (2 * a)
+
+
+@dataclass(frozen=True)
 class BetaDivergenceAt:
     """`BetaDivergence` at an epsilon per draw, which decides w; less its largest value, so that it is at most 0."""
 
@@ -216,6 +262,6 @@ def power_sums(model: Model) -> PowerSums:
     return model  # type: ignore[return-value]
 
 
-STRICT = {"Censored": Censored, "BetaDivergence": BetaDivergence}
+STRICT = {"Censored": Censored, "Recentred": Recentred, "BetaDivergence": BetaDivergence}
 # The contribution that a mechanism takes: strict, or the paper's alpha f, which is None here.
-Strict = Censored | BetaDivergence
+Strict = Censored | Recentred | BetaDivergence

@@ -16,11 +16,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from alphasynth.chain import AnyFit, AnyProblem, JointFit, blocks_of, columns_of
 from alphasynth.contribution import weighted
 from alphasynth.density import over_blocks
 from alphasynth.divergence import AUDIT_DELTA, gaussian_epsilon, spherical_epsilon
 from alphasynth.fit import Fit, Problem, in_64_bit
-from alphasynth.lipschitz import largest_log_lik
+from alphasynth.lipschitz import extreme_log_liks, larger
 from alphasynth.mechanism import Trail
 from alphasynth.model import Array, Columns, Model, Rows, capacity
 from alphasynth.neighbours import Neighbour, held_only
@@ -32,6 +33,7 @@ from alphasynth.weights import BW, LW, SW, Reweight, Rule
 # huge one fewer draws.
 AT_ONCE, FEWER_AT_ONCE, LARGE = 64, 8, 1 << 18
 FEWER_DRAWS, HUGE = 250, 1 << 20
+DRAWS_PER_COORDINATE = 4  # at least, for a covariance of the draws
 # A posterior that a neighbour scales by less than this counts as of the same spread; one it all but flattens, as this.
 SAME_SPREAD, LEAST_PRECISION = 3e-3, 1e-6
 
@@ -45,19 +47,17 @@ class Replay:
 
     trail: Trail
     held: Records
-    problem: Problem
+    problem: AnyProblem
     target: float | None
     largest: tuple[np.ndarray, ...] = field(repr=False)
 
     @classmethod
     @in_64_bit
-    def of(cls, trail: Trail, held: Records, bind: Callable[[Records], Problem], target: float | None) -> Replay:
+    def of(cls, trail: Trail, held: Records, bind: Callable[[Records], AnyProblem], target: float | None) -> Replay:
         """The replay of a run; `bind` makes the problem of records. Of the run's own records F is known."""
         problem = bind(held)
-        new = problem.rows.of[len(trail.fits[0].largest_distinct) :]
-        largest = tuple(
-            np.concatenate([fit.largest_distinct, _largest_of(problem, fit.draws, new)]) for fit in trail.fits
-        )
+        known = len(trail.fits[0].largest_distinct)
+        largest = tuple(np.concatenate([fit.largest_distinct, _largest_of(problem, fit, known)]) for fit in trail.fits)
         return cls(trail, held, problem, target, largest)
 
     def alpha(self, counts: np.ndarray) -> np.ndarray:
@@ -82,15 +82,15 @@ class Replay:
         claim = 2 * float(weighted(np.where(counts > 0, alpha, 0.0), self.largest[-1]).max())
         return claim if self.target is None else min(claim, 2 * self.target)
 
-    def _fit(self, number: int, records: Records, keep: np.ndarray, alpha: np.ndarray) -> Fit:
-        return Fit(records, self.trail.fits[number].draws, alpha.copy(), self.largest[number][keep].copy())
+    def _fit(self, number: int, records: Records, keep: np.ndarray, alpha: np.ndarray) -> AnyFit:
+        return _with(self.trail.fits[number], records, alpha, self.largest[number][keep])
 
     def _next(
-        self, rule: Rule, records: Records, before: Fit, after: np.ndarray, searched: set[str], is_last: bool
+        self, rule: Rule, records: Records, before: AnyFit, after: np.ndarray, searched: set[str], is_last: bool
     ) -> np.ndarray:
         """The rule's weights; where its number was searched, brought to the bound that the search would aim at."""
         if isinstance(rule, BW):  # iterated: its weights are those of the last round's own F
-            return rule(records, Fit(records, before.draws, before.alpha_distinct.copy(), after.copy()))
+            return rule(records, _with(before, records, before.alpha_distinct, after))
         alpha = rule(records, before)
         if rule.dial not in searched:
             return alpha
@@ -106,12 +106,25 @@ class Replay:
         return np.clip(alpha * (aim / reached if reached > 0 else 1.0), 0.0, 1.0)
 
 
-def _largest_of(problem: Problem, draws: Draws, lines: np.ndarray) -> np.ndarray:
-    """F of a few lines."""
-    if len(lines) == 0:
+def _with(fit: AnyFit, records: Records, alpha: np.ndarray, largest: np.ndarray) -> AnyFit:
+    """A fit's draws with other records, weights and F."""
+    if isinstance(fit, JointFit):
+        return JointFit(records, fit.names, fit.columns, alpha.copy(), largest.copy())
+    return Fit(records, fit.draws, alpha.copy(), largest.copy())
+
+
+def _largest_of(problem: AnyProblem, fit: AnyFit, known: int) -> np.ndarray:
+    """F of the distinct rows after those known: canaries."""
+    number = problem.records.size - known
+    if number == 0:
         return np.zeros(0)
-    few = Rows.pad({name: c[lines] for name, c in problem.rows.columns.items()}, lines, problem.rows.start)
-    return largest_log_lik(problem.model, draws, few)
+    highest, lowest = np.zeros(number), np.zeros(number)
+    for block, column in zip(blocks_of(problem), columns_of(fit), strict=True):
+        lines = block.rows.of[known:]
+        few = Rows.pad({name: c[lines] for name, c in block.rows.columns.items()}, lines, block.rows.start)
+        top, bottom = extreme_log_liks(block.model, column.draws, few)
+        highest, lowest = highest + top, lowest + bottom
+    return np.nan_to_num(larger(highest, lowest), nan=np.inf)
 
 
 @dataclass(frozen=True)
@@ -130,15 +143,19 @@ def audit_draws(replay: Replay, neighbours: Sequence[Neighbour], delta: float = 
     claim = replay.claim(held, own)
     found = []
     wide = _at_once(replay.problem)
-    draws = replay.trail.fits[-1].draws
-    if replay.problem.rows.size > HUGE:
-        draws = draws.take(np.arange(min(draws.num_draws, FEWER_DRAWS)))
+    columns = [column.draws for column in columns_of(replay.trail.fits[-1])]
+    fewest = min(draws.num_draws for draws in columns)
+    few = min(fewest, FEWER_DRAWS) if _size(replay.problem) > HUGE else fewest
+    columns = [draws.take(np.arange(few)) for draws in columns]
+    u = np.concatenate([draws.u for draws in columns], axis=1)
     for first in range(0, len(neighbours), wide):
         some = neighbours[first : first + wide]
         theirs = [replay.alpha(neighbour.counts) for neighbour in some]
         changes = [held * own - n.counts * alpha for n, alpha in zip(some, theirs, strict=True)]
-        h = differences(replay.problem, draws, np.stack(changes, axis=1))
-        for neighbour, alpha, loss in zip(some, theirs, losses(draws.u, h, delta), strict=True):
+        change = np.stack(changes, axis=1)
+        # The columns' parameters are drawn apart, so that draws of the same number make a draw of all of them.
+        h = sum(differences(block, d, change) for block, d in zip(blocks_of(replay.problem), columns, strict=True))
+        for neighbour, alpha, loss in zip(some, theirs, losses(u, np.asarray(h), delta), strict=True):
             larger = max(claim, replay.claim(neighbour.counts, alpha))
             found.append(Found(neighbour.name, loss, larger))
     return found
@@ -146,6 +163,8 @@ def audit_draws(replay: Replay, neighbours: Sequence[Neighbour], delta: float = 
 
 def losses(u: np.ndarray, h: np.ndarray, delta: float = AUDIT_DELTA) -> list[float]:
     """Epsilon at delta towards each neighbour (neighbours,), from draws u (S, D) and h there (S, neighbours)."""
+    if u.shape[1] * DRAWS_PER_COORDINATE > len(u):  # too few draws to tell the shape: the move alone
+        return [gaussian_epsilon(float(mu), delta) for mu in h.std(axis=0)]
     centred = u - u.mean(axis=0)
     z = np.linalg.solve(np.linalg.cholesky(np.atleast_2d(np.cov(u, rowvar=False))), centred.T).T
     features = np.column_stack([np.ones(len(z)), z, 0.5 * (z**2).sum(axis=1)])
@@ -162,8 +181,12 @@ def losses(u: np.ndarray, h: np.ndarray, delta: float = AUDIT_DELTA) -> list[flo
     return found
 
 
-def _at_once(problem: Problem) -> int:
-    return AT_ONCE if problem.rows.size <= LARGE else FEWER_AT_ONCE
+def _size(problem: AnyProblem) -> int:
+    return max(block.rows.size for block in blocks_of(problem))
+
+
+def _at_once(problem: AnyProblem) -> int:
+    return AT_ONCE if _size(problem) <= LARGE else FEWER_AT_ONCE
 
 
 @in_64_bit

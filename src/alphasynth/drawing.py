@@ -12,11 +12,13 @@ from html import escape
 import numpy as np
 
 from alphasynth.accounting import counted, round_up
-from alphasynth.marks import Bars, Figure, Line, Mark, Panel, Points, Reference, Violin, short
+from alphasynth.marks import Bars, Figure, Line, Mark, Panel, Points, Reference, Tiles, Violin, short
+from alphasynth.palette import shade
 
 WIDTH, TOP, BOTTOM, RIGHT = 420, 10, 44, 14
 LABELS, AXIS = 96, 58  # left margin of rows with names, and of a plane with a y axis
 ROW, PLANE = 40, 230
+MAP_BOTTOM = 86  # room for slanted names
 LETTER = 6.6  # width of one, about
 
 
@@ -41,6 +43,8 @@ class _Scale:
 
 def draw(figure: Figure, panel: Panel) -> str:
     """SVG of one panel."""
+    if panel.tiles is not None:
+        return _map(figure, panel, panel.tiles)
     (x_low, x_high), (y_low, y_high) = panel.limits()
     room = (x_high - x_low) * 0.05
     left = LABELS if panel.rows else AXIS
@@ -59,6 +63,31 @@ def draw(figure: Figure, panel: Panel) -> str:
         f'<svg class="{kind}" role="img" aria-label="{label}" viewBox="0 0 {WIDTH} {TOP + height + BOTTOM}" '
         f'data-top="{TOP}" data-bottom="{BOTTOM}" data-row="{ROW}" {scale}>'
         f'<g transform="translate(0 {TOP})">{"".join(body)}</g></svg>'
+    )
+
+
+def _map(figure: Figure, panel: Panel, tiles: Tiles) -> str:
+    """SVG of a map: a square of tiles, names to its left and below."""
+    size = len(tiles.names)
+    side = (WIDTH - LABELS - RIGHT) / size
+    drawn = []
+    for i, one in enumerate(tiles.names):
+        for j, other in enumerate(tiles.names):
+            value = float(tiles.values[i, j])
+            tip = escape(f"{one} with {other}: {short(value) if np.isfinite(value) else 'none'}", quote=True)
+            place = f'x="{LABELS + j * side:.1f}" y="{i * side:.1f}" width="{side:.1f}" height="{side:.1f}"'
+            drawn.append(f'<rect class="tile" {place} style="fill:{shade(value)}" data-tip="{tip}"/>')
+    letters = max(int(side / LETTER * 1.6), 6)
+    for i, name in enumerate(tiles.names):
+        middle = (i + 0.5) * side
+        drawn.append(f'<text x="{LABELS - 6}" y="{middle + 4:.1f}" text-anchor="end">{escape(_cut(name, 13))}</text>')
+        below = f"translate({LABELS + middle + 3:.1f} {size * side + 8:.1f}) rotate(-60)"
+        drawn.append(f'<text transform="{below}" text-anchor="end">{escape(_cut(name, max(letters, 12)))}</text>')
+    label = escape(f"{figure.title}. {panel.title}. {panel.alt}", quote=True)
+    height = TOP + size * side + MAP_BOTTOM
+    return (
+        f'<svg class="map" role="img" aria-label="{label}" viewBox="0 0 {WIDTH} {height:.1f}">'
+        f'<g transform="translate(0 {TOP})">{"".join(drawn)}</g></svg>'
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from alphasynth.accounting import round_up
-from alphasynth.marks import Figure, Panel, Reference, bars, curve, points, short, violin
+from alphasynth.marks import Figure, Panel, Reference, Tiles, bars, curve, points, short, violin
 from alphasynth.palette import CONFIDENTIAL, colours
 from alphasynth.risk import IdentificationRisk
-from alphasynth.utility import Comparison, Estimates
+from alphasynth.utility import Associated, Comparison, Estimates
 from alphasynth.values import Values
 from alphasynth.weighting import Weighting
 
@@ -162,6 +162,38 @@ def value_violins(column: str, confidential: Values, synthetic: Mapping[str, Val
         "middle half.",
         (Panel("", column, marks, f"{'; '.join(words)}."),),
         colours(list(held)),
+    )
+
+
+MOST_MAPPED = 40  # columns of a map
+
+
+def association_maps(label: str, found: Sequence[Associated]) -> Figure | None:
+    """Associations of every two columns: confidential, synthetic, and the difference; None of fewer than three."""
+    names = list(dict.fromkeys(name for a in found for name in (a.pair.one, a.pair.other)))[:MOST_MAPPED]
+    if len(names) < 3:
+        return None
+    place = {name: i for i, name in enumerate(names)}
+    squares = {"confidential": np.eye(len(names)), "synthetic": np.eye(len(names))}
+    for a in found:
+        if a.pair.one in place and a.pair.other in place:
+            i, j = place[a.pair.one], place[a.pair.other]
+            for square, value in zip(squares.values(), (a.confidential, a.synthetic), strict=True):
+                square[i, j] = square[j, i] = value
+    squares["difference"] = squares["synthetic"] - squares["confidential"]
+    farthest = np.nanmax(np.abs(squares["difference"]))
+    words = {"difference": f"The largest difference is {short(float(farthest))}."}
+    panels = tuple(
+        Panel(title, "", (Tiles(tuple(names), square),), words.get(title, f"Associations, {title}."))
+        for title, square in squares.items()
+    )
+    return Figure(
+        "associations",
+        f"Associations of pairs of columns, {label}",
+        "Spearman's rho of numbers, Cramér's V of categories, the correlation ratio of one of each: blue above 0, red "
+        "below, white at 0. The third map is synthetic less confidential.",
+        panels,
+        {},
     )
 
 

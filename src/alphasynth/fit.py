@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 import jax
 import numpy as np
@@ -17,11 +17,12 @@ from alphasynth.errors import InputError, found, require_whole
 from alphasynth.lipschitz import Lipschitz, extreme_log_liks, keep_below, larger
 from alphasynth.model import Model, Rows
 from alphasynth.records import Records
-from alphasynth.sampler import Draws, Key, Sampler
+from alphasynth.sampler import Draws, Key, Sampler, child
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+FIRST, SECOND = 101, 102  # keys of the choice of a first draw, and of the draws that follow it
 FEWEST_DRAWS = 100  # fewer cannot be diagnosed
 NUM_DRAWS = 1_000  # the paper's S; the bound grows slowly with it, so compare mechanisms at equal S
 
@@ -37,9 +38,20 @@ def in_64_bit(function: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
+class Then(Protocol):
+    """What follows a first draw."""
+
+    def __call__(self, problem: Problem, first: Draws) -> Problem:
+        """The problem to draw from, given one draw."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """All that stays the same from round to round: records, model, what the model reads of them, sampler, S, thresh."""
+    """All that stays the same from round to round: records, model, what the model reads of them, sampler, S, thresh.
+
+    `then`, if any, makes the problem that is drawn from in the end, from one draw of this one.
+    """
 
     records: Records
     model: Model
@@ -47,6 +59,7 @@ class Problem:
     sampler: Sampler = Automatic()
     num_draws: int = NUM_DRAWS
     thresh: float = 1.0
+    then: Then | None = None
 
     def __post_init__(self) -> None:
         """Refuse too few draws to diagnose, a thresh that is no quantile, and what is no sampler."""
@@ -115,6 +128,9 @@ def fit(key: Key, problem: Problem, alpha: np.ndarray, least: int = 0) -> Fit:
     alpha = np.where(rows.finite[rows.of], alpha, 0.0)
     target = Target.of(model, rows, rows.total(alpha * records.counts))
     draws = problem.sampler.draw(key, target, problem.num_draws, least).check()
+    if problem.then is not None:
+        one = np.random.default_rng(child(key, FIRST)).integers(draws.num_draws)
+        return fit(child(key, SECOND), problem.then(problem, draws.take(np.array([one]))), alpha, least)
     keep = None
     if problem.thresh < 1:
         keep = keep_below(model, draws, rows, rows.largest(alpha), problem.thresh)

@@ -69,17 +69,18 @@ def keep_whole(columns: pa.Table, model: TableModel) -> np.ndarray | None:
     return None if keep.all() else keep
 
 
-def split_gaps(columns: pa.Table, model: TableModel) -> pa.Table:
+def split_gaps(columns: pa.Table, facts: Mapping[str, Declared]) -> pa.Table:
     """Columns with modelled or public gaps filled by a public value, and their indicators beside them."""
     made: dict[str, Any] = {}
+    indicators: dict[str, Any] = {}
     for name in columns.column_names:
         column = columns.column(name)
-        declared = model.column(name).declared if name in model.names else Declared()
+        declared = facts.get(name, Declared())
         if declared.missing in ("model", "public"):
-            made[indicator_of(name)] = missing(column)
+            indicators[indicator_of(name)] = missing(column)
             column = _filled(name, column, declared)
         made[name] = column
-    return pa.table(made)
+    return pa.table(made | indicators)
 
 
 def without_gaps(grouped: Grouped, model: TableModel, strict: bool) -> tuple[Grouped, TableModel]:
@@ -95,7 +96,7 @@ def without_gaps(grouped: Grouped, model: TableModel, strict: bool) -> tuple[Gro
             rows = numbers[keep[grouped.index]]
         lines = {"columns": grouped.columns.filter(pa.array(keep)), "public": grouped.public.filter(pa.array(keep))}
         grouped = replace(grouped, **lines, counts=grouped.counts[keep], index=index, rows=rows)
-    return replace(grouped, columns=split_gaps(grouped.columns, model)), model
+    return replace(grouped, columns=split_gaps(grouped.columns, model.declared)), model
 
 
 def frame_without_gaps(
@@ -108,7 +109,7 @@ def frame_without_gaps(
     if keep is not None:
         table = take_rows(table, np.flatnonzero(keep))
         columns = columns.filter(pa.array(keep))
-    return table, split_gaps(columns, model), model
+    return table, split_gaps(columns, model.declared), model
 
 
 def _filled(name: str, column: pa.ChunkedArray, declared: Declared) -> pa.ChunkedArray:

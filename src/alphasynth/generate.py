@@ -66,8 +66,8 @@ class TableMaker:
         return {column.name: self._filled(column, made) for column in model.columns if not self._is_indicator(column)}
 
     def _design(self, column: ColumnModel, spec: Any, made: Mapping[str, Any]) -> np.ndarray:
-        declared = {c.name: c.declared for c in self.bound.model.columns}
-        return np.asarray(compute_terms(spec, covariates(column.formula, made, declared)), np.float64)
+        frame = covariates(column.formula, made, self.bound.model.declared)
+        return np.asarray(compute_terms(spec, frame), np.float64)
 
     def _is_indicator(self, column: ColumnModel) -> bool:
         return any(column.name == indicator_of(other.name) for other in self.bound.model.columns)

@@ -28,7 +28,8 @@ class Grouped:
     `columns` holds those that the model reads, the response first; `public` those to be released, as they are to be
     released. `counts` is the number of table rows on each line; `index` the line of each table row in the order of the
     release, or None where nothing is released row by row and the order was not asked for. `types` are those in
-    which the table stores the columns that the model reads, and `rows` the numbers of the rows that a cap on a unit's rows kept.
+    which the table stores the columns that the model reads, and `rows` the numbers of the rows that take part where
+    not all do.
     """
 
     columns: pa.Table = field(repr=False)

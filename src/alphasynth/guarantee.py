@@ -299,6 +299,11 @@ class Guarantee:
         )
 
 
+def formulas_of(guarantee: PublicGuarantee) -> list[str]:
+    """The formula of each column that was modelled."""
+    return [str(entry["formula"]) for entry in guarantee.columns] or [guarantee.formula]
+
+
 def _for_unit(unit: str) -> str:
     return "" if unit == ROW else f" for {unit}"
 

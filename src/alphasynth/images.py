@@ -7,7 +7,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alphasynth.marks import Bars, Figure, Line, Panel, Points, Reference
+from alphasynth.marks import Bars, Figure, Line, Panel, Points, Reference, Tiles
+from alphasynth.palette import shade
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,6 +62,9 @@ def save(figure: Figure, folder: Path, mark: str = "") -> list[Path]:
 
 def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
     space.set_title(panel.title, fontsize=9)
+    if panel.tiles is not None:
+        _draw_tiles(space, panel.tiles)
+        return
     space.set_xlabel(panel.x_label)
     space.set_ylabel(panel.y_label)
     for mark in panel.marks:
@@ -79,6 +83,16 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
     if not panel.rows:
         space.set_ylim(bottom=0)
         space.legend(frameon=False)
+
+
+def _draw_tiles(space: Axes, tiles: Tiles) -> None:
+    from matplotlib.colors import to_rgb
+
+    space.imshow([[to_rgb(shade(float(value))) for value in line] for line in tiles.values])
+    places = range(len(tiles.names))
+    space.set_xticks(places, tiles.names, rotation=60, ha="right", fontsize=6)
+    space.set_yticks(places, tiles.names, fontsize=6)
+    space.grid(visible=False)
 
 
 def _draw_reference(space: Axes, mark: Reference, colours: dict[str, str]) -> None:

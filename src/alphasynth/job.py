@@ -20,7 +20,6 @@ from alphasynth.databases import DatabaseTable, canonical
 from alphasynth.engine import FileTable
 from alphasynth.errors import AuditWarning, InputError, ReportWarning, place
 from alphasynth.files import Statistical
-from alphasynth.formula import Formula
 from alphasynth.grid import Grid
 from alphasynth.guarantee import INSTANCE, PublicGuarantee
 from alphasynth.interruption import Interruption
@@ -37,6 +36,7 @@ from alphasynth.sampler import Sampler
 from alphasynth.settings import Settings
 from alphasynth.statistical_files import check_names
 from alphasynth.synthesizer import Synthesizer
+from alphasynth.table_model import TableModel
 from alphasynth.tables import is_database, open_table, split_address
 from alphasynth.weights import Given
 from alphasynth.writing import OF_SUFFIX, write_table
@@ -71,7 +71,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
     synthesizer.check_columns(table.column_names, table.names_are_public)
     suffix, delimiter = _format(settings, table)
     labels = table.source.labels if isinstance(table, FileTable) and isinstance(table.source, Statistical) else None
-    check_names(suffix, [synthesizer.formula.response, *settings.public])
+    check_names(suffix, [*synthesizer.responses, *settings.public])
     out = Path(settings.out).absolute()
     ledger = Ledger.open(find_ledger(settings.ledger, out).absolute())
     staging = plan(ledger, out)
@@ -104,6 +104,8 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
 def _audited(synthesizer: Synthesizer) -> Finding | None:
     """The draw audit of an estimated claim, with a warning where it is broken; None of other kinds of promise."""
     if synthesizer.scope != INSTANCE or any(isinstance(rule, Given) for rule in synthesizer.mechanism.rules):
+        return None
+    if synthesizer.weights == "column":  # audits make the neighbour's weights by record
         return None
     finding = audit_run(synthesizer.subject_)
     if not finding.kept:
@@ -139,14 +141,18 @@ def find_ledger(given: str | None, out: Path) -> Path:
 
 def synthesizer_of(settings: Settings) -> Synthesizer:
     """The friendly front with these settings; it refuses what cannot go together."""
+    declared = declarations(settings)
     return Synthesizer(
-        settings.formula,
+        TableModel.read(Path(settings.model)) if settings.model is not None else settings.formula or "",
         family=settings.family,
+        declared=declared,
+        weights=settings.weights,  # type: ignore[arg-type]
         mechanism=settings.mechanism,
         m=settings.m,
         epsilon=settings.epsilon,
         public=settings.public,
-        radius=settings.radius,
+        radius=_radius(settings.radius),
+        distance=settings.distance,
         relative=settings.relative,
         within=settings.within or None,
         scale=settings.scale,
@@ -155,6 +161,8 @@ def synthesizer_of(settings: Settings) -> Synthesizer:
         alpha=settings.alpha,
         cap=settings.cap,  # type: ignore[arg-type]
         cut=settings.cut,
+        share=settings.share,
+        reach=settings.reach,
         beta=settings.beta,
         bound=settings.bound,
         limits=_limits(settings.limits),
@@ -167,6 +175,49 @@ def synthesizer_of(settings: Settings) -> Synthesizer:
         tables_per_draw=settings.tables_per_draw,
         seed=settings.seed,
     )
+
+
+def declarations(settings: Settings) -> dict[str, dict[str, Any]]:
+    """What --levels, --range, --whole and --missing declare, by column."""
+    found: dict[str, dict[str, Any]] = {}
+    for word in settings.levels:
+        name, _, levels = word.partition("=")
+        found.setdefault(name.strip(), {})["levels"] = [_level(level) for level in levels.split("|")]
+    for word in settings.range:
+        name, pair = word.partition("=")[::2]
+        low, _, high = pair.partition(":")
+        try:
+            found.setdefault(name.strip(), {})["limits"] = [float(low), float(high)]
+        except ValueError:
+            raise InputError(f"--range must be NAME=LOW:HIGH, such as age=0:110, found {word!r}") from None
+    for name in settings.whole:
+        found.setdefault(name, {})["whole"] = True
+    for word in settings.missing:
+        name, _, what = word.partition("=")
+        found.setdefault(name.strip(), {})["missing"] = what.strip()
+    return found
+
+
+def _level(text: str) -> Any:
+    """A level as a number where it reads like one."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number == int(number) and "." not in text else number
+
+
+def _radius(given: float | tuple[str, ...] | str | None) -> float | dict[str, float] | None:
+    """One radius, or radii by column from words such as age=5."""
+    if given is None or isinstance(given, float | int):
+        return given
+    words = (given,) if isinstance(given, str) else given
+    try:
+        if len(words) == 1 and "=" not in words[0]:
+            return float(words[0])
+        return {name.strip(): float(radius) for name, _, radius in (word.partition("=") for word in words)}
+    except ValueError:
+        raise InputError("--radius must be a number, or NAME=RADIUS for every column, found something else") from None
 
 
 def _limits(given: Sequence[str]) -> dict[str, tuple[float, float]] | None:
@@ -204,8 +255,8 @@ def _prior(text: str | None) -> CoefficientPrior | None:
 
 def open_settings(settings: Settings) -> FileTable | DatabaseTable:
     """The table that settings name, opened as they say."""
-    if settings.unit is not None and settings.unit == Formula.parse(settings.formula).response:
-        raise InputError("--unit must be another column than the synthesized one, found the same")
+    if settings.unit is not None and settings.unit in synthesizer_of(settings).responses:
+        raise InputError("--unit must be another column than a synthesized one, found the same")
     if settings.by_row and is_database(settings.table):
         raise InputError("--by-row needs a file, whose rows have numbers, found a table of a database")
     return open_table(

@@ -13,8 +13,9 @@ from functools import partial
 
 import numpy as np
 
-from alphasynth.audit import FEWER_ROWS, Finding, Subject, audit
+from alphasynth.audit import FEWER_ROWS, Finding, Subject, audit, one_column
 from alphasynth.baselines import NOISES, Histogram
+from alphasynth.chain import columns_of
 from alphasynth.distances import mean_distances
 from alphasynth.divergence import AUDIT_DELTA
 from alphasynth.errors import CalibrationError, DiagnosticsError, InputError
@@ -154,9 +155,9 @@ class _Fitted:
 
     @in_64_bit
     def tables(self, key: Key, table: Table) -> list[np.ndarray]:
-        problem = self.synthesizer.bind(table.records)
+        problem = one_column(self.synthesizer.bind(table.records))
         self.trail = run(child(key, 0), problem, self.synthesizer.mechanism, self.synthesizer.target)
-        draws = self.trail.fits[-1].draws
+        draws = columns_of(self.trail.fits[-1])[0].draws
         rng = np.random.default_rng(child(key, 2))
         return [new_values(rng, problem, draws, number) for number in pick(child(key, 1), draws, self.m).tolist()]
 
@@ -165,7 +166,7 @@ class _Fitted:
             return None
         s = self.synthesizer
         subject = Subject(self.trail, table.records, s.bind, s.mechanism, s.target, s.scope)
-        exact = isinstance(s.bind(table.records).sampler, PublicGrid)
+        exact = isinstance(one_column(s.bind(table.records)).sampler, PublicGrid)
         return audit(key, subject, ["density" if exact else "draw"], most=FEWER_ROWS)[0]
 
 

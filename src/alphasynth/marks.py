@@ -116,7 +116,22 @@ class Reference:
         yield {"series": self.series or "", "mark": self.label, **ends}
 
 
-Mark = Violin | Points | Bars | Line | Reference
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """A square of numbers from -1 to 1, one for every two names; NaN where there is none."""
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    series: str = ""
+
+    def numbers(self) -> Iterator[dict[str, Any]]:
+        """Lines of the CSV file: each pair once."""
+        for i, one in enumerate(self.names):
+            for j, other in enumerate(self.names[:i]):
+                yield {"series": self.series, "mark": f"{other} with {one}", "x": self.values[i, j]}
+
+
+Mark = Violin | Points | Bars | Line | Reference | Tiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +149,11 @@ class Panel:
     def rows(self) -> list[Violin]:
         """Its violins."""
         return [mark for mark in self.marks if isinstance(mark, Violin)]
+
+    @property
+    def tiles(self) -> Tiles | None:
+        """Its tiles, if it is a map."""
+        return next((mark for mark in self.marks if isinstance(mark, Tiles)), None)
 
     @property
     def series(self) -> list[str]:

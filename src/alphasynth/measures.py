@@ -125,6 +125,17 @@ def association_lines(utilities: Mapping[str, Utility]) -> Lines:
     return Lines("Associations of pairs of columns", heads, lines)
 
 
+def share_lines(utilities: Mapping[str, Utility]) -> Lines:
+    """Shares of levels."""
+    lines = [
+        (label, s.column, s.level, s.confidential, s.synthetic, s.synthetic - s.confidential)
+        for label, u in utilities.items()
+        for s in u.shares
+    ]
+    heads = ("synthesizer", "column", "level", "confidential share", "synthetic share", "difference")
+    return Lines("Shares of levels by column", heads, lines)
+
+
 def coefficient_lines(utilities: Mapping[str, Utility]) -> Lines:
     """Regression coefficients side by side."""
     lines = [

@@ -48,7 +48,9 @@ class Mechanism:
             if isinstance(rule, type) or not (callable(rule) and hasattr(rule, "turned")):
                 raise InputError(f"rules must be rules such as LW() or Reweight(), found {found(rule)}")
         if self.contribution is not None and not isinstance(self.contribution, Strict):
-            raise InputError(f"contribution must be Censored() or BetaDivergence(), found {found(self.contribution)}")
+            raise InputError(
+                f"contribution must be Censored(), Recentred() or BetaDivergence(), found {found(self.contribution)}"
+            )
         if self.contribution is not None and rules:
             raise InputError("a strict contribution must have no rules, which would make weights from other records")
         if any(isinstance(rule, BW) for rule in rules[:-1]):
@@ -254,6 +256,7 @@ OPTIONS = {
     "CW_final": ("radius", "relative", "within", "distance", "scale", "shift", "k"),
     "BW": ("cap",),
     "Censored": ("cut",),
+    "Recentred": ("cut", "share", "reach"),
     "BetaDivergence": ("beta", "bound"),
 }
 NAMES = tuple(OPTIONS)

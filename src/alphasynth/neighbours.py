@@ -76,6 +76,25 @@ def with_canaries(records: Records, values: Mapping[str, float]) -> tuple[Record
     return replace(records, columns=columns, counts=counts, index=None), canaries
 
 
+def with_count_canaries(
+    records: Records, names: Sequence[str], place: int, more: Mapping[str, float]
+) -> tuple[Records, list[Canary]]:
+    """The records and canaries that are the record at a `place` but for one column of counts: 0 or far outliers."""
+    held, canaries = records, list[Canary]()
+    for name in names:
+        alone = replace(held, response=name)
+        column = np.asarray(held.columns[name])
+        for word, value in {**far_values(replace(records, response=name)), **more}.items():
+            if value == column[place]:
+                continue
+            rows = np.append(np.arange(held.size), place)
+            columns: dict[str, Any] = {other: values[rows] for other, values in held.columns.items()}
+            columns[name] = np.append(np.asarray(held.columns[name]), value).astype(column.dtype)
+            held = replace(alone, columns=columns, counts=np.append(held.counts, 0), index=None)
+            canaries.append(Canary(held.size - 1, f"added: {word} in {name}"))
+    return replace(held, response=records.response), canaries
+
+
 def _extreme_places(records: Records, response: np.ndarray) -> list[int]:
     """Rows of the largest response and of each numeric covariate's extremes, one for each set of covariates."""
     places = [int(np.argmax(response))]
@@ -105,13 +124,17 @@ def check_canaries(values: Sequence[Any]) -> dict[str, float]:
     return {f"canary {value:g}": float(value) for value in values}
 
 
-def neighbours(held: Records, canaries: Sequence[Canary], risk: np.ndarray, most: int | None = None) -> list[Neighbour]:
+def neighbours(
+    held: Records, canaries: Sequence[Canary], risk: np.ndarray, most: int | None = None, by_risk: bool = False
+) -> list[Neighbour]:
     """One neighbour per distinct row with one record less, and one per canary with one more.
 
     Equal records make equal neighbours, so these are all there are. With more than `most` rows, those of the largest
     and the smallest `risk` (by distinct row), of the extreme responses and of extreme covariates stand for the rest.
+    A table without one response is ordered `by_risk`.
     """
-    response = np.asarray(held.columns[held.response], np.float64)
+    response = risk if by_risk else np.asarray(held.columns[held.response], np.float64)
+    order_by = "risk" if by_risk else "response"
     present = np.flatnonzero(held.counts > 0)
     if most is not None and len(present) > most:
         corners = [row for row in _extreme_places(held, response) if held.counts[row] > 0]
@@ -121,7 +144,9 @@ def neighbours(held: Records, canaries: Sequence[Canary], risk: np.ndarray, most
     ahead[order] = np.cumsum(held.counts[order]) - held.counts[order]
     n = held.n
     removed = [
-        Neighbour(row, False, f"removed: rank {ahead[row] + 1:,} of {n:,} by response", _changed(held.counts, row, -1))
+        Neighbour(
+            row, False, f"removed: rank {ahead[row] + 1:,} of {n:,} by {order_by}", _changed(held.counts, row, -1)
+        )
         for row in present.tolist()
         if n > 2
     ]

@@ -34,3 +34,19 @@ def colours(labels: Sequence[str], like: str | None = None) -> dict[str, str]:
     free = [label for label in labels if label not in COLOURS]
     given = {label: COLOURS.get(like or "", OTHERS[i % len(OTHERS)]) for i, label in enumerate(free)}
     return {label: COLOURS.get(label) or given[label] for label in labels}
+
+
+# Ends of a scale from -1 to 1; its middle is white. Blue and red, which all eyes tell apart.
+ABOVE, BELOW = (33, 102, 172), (178, 24, 43)
+
+
+def shade(value: float) -> str:
+    """The colour of a number from -1 to 1; grey where there is none.
+
+    >>> shade(0.0), shade(1.0), shade(float("nan"))
+    ('#ffffff', '#2166ac', '#bbbbbb')
+    """
+    if value != value:
+        return "#bbbbbb"
+    end, part = ABOVE if value > 0 else BELOW, min(abs(value), 1.0)
+    return "#" + "".join(f"{round(255 + (channel - 255) * part):02x}" for channel in end)

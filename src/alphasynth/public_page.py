@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePath
 
 import numpy as np
@@ -10,10 +11,13 @@ from alphasynth import figures, page
 from alphasynth.accounting import as_written, counted, round_up
 from alphasynth.catalogue import FAMILIES, MECHANISMS
 from alphasynth.formula import Formula
-from alphasynth.guarantee import ROW, SCOPES, STRICT, PublicGuarantee
+from alphasynth.frames import column_names
+from alphasynth.grouping import Stored
+from alphasynth.guarantee import ROW, SCOPES, STRICT, PublicGuarantee, formulas_of
 from alphasynth.measures import TAILS, VECTOR_WEIGHTS, is_vector
 from alphasynth.records import Records
 from alphasynth.release import Release
+from alphasynth.statements import declared_gaps
 from alphasynth.utility import SEED, Estimates, estimates
 from alphasynth.values import is_numeric, read_records, statistics, together, values_of
 
@@ -44,11 +48,13 @@ READERS = {
 def build(release: Release) -> page.Page:
     """The page of a release."""
     guarantee = release.guarantee
-    response = Formula.parse(guarantee.formula).response
-    tables = [read_records(table, [response]) for table in release.tables]
+    made = synthetic_columns(release)
+    gaps = declared_gaps(guarantee)
+    tables = [read_records(table, made, gaps) for table in release.tables]
+    response = next((n for n in reversed(made) if is_numeric(tables[0].columns[n])), made[0])
     names = [f"table {i}" for i in range(1, len(tables) + 1)]
     sections = [
-        page.Section("data", "What these data are", _data(release, tables, response)),
+        page.Section("data", "What these data are", _data(release, tables, made)),
         page.Section("guarantee", "What is promised, and what is not", _guarantee(guarantee)),
         page.Section("use", "How to use them", _use(release, names, tables, response)),
         page.Section("files", "Files", _files(release, names, tables)),
@@ -59,7 +65,7 @@ def build(release: Release) -> page.Page:
         else ["NOT FOR RELEASE: the random seed was fixed, so who guesses it can repeat the run."]
     )
     return page.Page(
-        f"Synthetic data: {response}",
+        f"Synthetic data: {listed(made)}",
         tuple(sections),
         tuple(banners),
         f"Made by alphasynth {guarantee.version} from the published tables and their guarantee alone.",
@@ -76,7 +82,22 @@ def _files(release: Release, names: list[str], tables: list[Records]) -> tuple[p
     )
 
 
-def _data(release: Release, tables: list[Records], response: str) -> tuple[page.Block, ...]:
+def synthetic_columns(release: Release) -> list[str]:
+    """Columns that were synthesized, in the tables' order."""
+    guarantee = release.guarantee
+    made = [entry["column"] for entry in guarantee.columns] or [Formula.parse(guarantee.formula).response]
+    table = release.tables[0]
+    held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
+    return [name for name in held if name in made]
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names in a title or sentence."""
+    head = ", ".join(names[:most])
+    return head + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _data(release: Release, tables: list[Records], made_columns: list[str]) -> tuple[page.Block, ...]:
     guarantee = release.guarantee
     public = ", ".join(guarantee.public_columns) or "none"
     family = FAMILIES.get(guarantee.family, "")
@@ -84,33 +105,68 @@ def _data(release: Release, tables: list[Records], response: str) -> tuple[page.
     if guarantee.scope == STRICT:
         limited = "what each record adds to the fit being bounded"
     made = (
-        f"The column {response} is synthetic: its values were simulated by a statistical model fitted to "
+        f"{_subject(made_columns)} synthetic: values were simulated by a statistical model fitted to "
         f"{guarantee.n:,} confidential records, {limited}. A simulated value can equal a real one by chance."
     )
     mechanism = MECHANISMS.get(guarantee.mechanism, "")
     return (
         page.text(f"{made} {_kept(guarantee, tables)}"),
         page.facts(
-            ("model", f"{guarantee.formula}, {guarantee.family}" + (f" ({family})" if family else "")),
+            ("model", _model(guarantee, family)),
             ("mechanism", guarantee.mechanism + (f" ({mechanism.split(';')[0]})" if mechanism else "")),
             ("draws of parameters", f"{guarantee.m:,}, each with {counted(guarantee.tables_per_draw, 'table')}"),
             ("columns declared public", public),
         ),
+        *_columns(guarantee),
     )
+
+
+def _subject(names: list[str]) -> str:
+    return f"The column {names[0]} is" if len(names) == 1 else f"The columns {listed(names, 12)} are"
+
+
+def _model(guarantee: PublicGuarantee, family: str) -> str:
+    if len(guarantee.columns) > 1:
+        return f"a chain of {len(guarantee.columns)} columns, each generated from those before it"
+    return f"{guarantee.formula}, {guarantee.family}" + (f" ({family})" if family else "")
+
+
+def _columns(guarantee: PublicGuarantee) -> list[page.Block]:
+    """Models of a chain's columns, and what was declared public of them."""
+    blocks = []
+    if len(guarantee.columns) > 1:
+        lines = [(e["column"], e["formula"], e["family"], e["share_of_budget"]) for e in guarantee.columns]
+        heads = ("column", "formula", "family", "part of the budget")
+        blocks.append(page.table("Models of the columns; tables keep these relations and no others", heads, lines))
+    if guarantee.declared_public:
+        facts = [
+            (name, "; ".join(f"{key} {_spoken(value)}" for key, value in fact.items()))
+            for name, fact in guarantee.declared_public.items()
+        ]
+        blocks.append(page.table("Declared public, and not covered by the guarantee", ("column", "what"), facts))
+    return blocks
+
+
+def _spoken(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _kept(guarantee: PublicGuarantee, tables: list[Records]) -> str:
     """What can be said of the other columns."""
     if not guarantee.public_columns:
         return "There are no other columns."
-    modelled = [name for name in Formula.parse(guarantee.formula).covariates if name in guarantee.public_columns]
+    used = {name for text in formulas_of(guarantee) for name in Formula.parse(text).covariates}
+    modelled = [name for name in guarantee.public_columns if name in used]
     left = [name for name in guarantee.public_columns if name not in modelled]
     words = "Columns declared public hold the confidential table's own values, which the guarantee does not cover"
     words += "; their rows were drawn anew, with replacement." if tables[0].n != guarantee.n else "."
     if modelled:
-        words += f" The tables keep the relation of {guarantee.formula} as far as the model has it, and no other."
+        relation = guarantee.formula if len(guarantee.columns) < 2 else "the formulas below"
+        words += f" The tables keep the relation of {relation} as far as the model has it, and no other."
     if left:
-        words += f" The synthetic column is unrelated to what is not in the model: {', '.join(left)}."
+        words += f" What is synthetic is unrelated to what is not in the model: {', '.join(left)}."
     return words
 
 

@@ -10,18 +10,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from alphasynth import confidential_page, page, public_page
 from alphasynth.accounting import as_written, counted, round_up
+from alphasynth.associations import NEGATIVE_BINOMIAL
 from alphasynth.confidential_page import Outcome, measured, rates_of
 from alphasynth.formula import Formula
-from alphasynth.guarantee import STRICT, PublicGuarantee
+from alphasynth.guarantee import STRICT, PublicGuarantee, formulas_of
 from alphasynth.images import save
 from alphasynth.interruption import Interruption
 from alphasynth.marks import Figure
+from alphasynth.propensity import MOST_LEVELS
+from alphasynth.records import Records
 from alphasynth.run_folder import CONFIDENTIAL, RELEASE
 from alphasynth.run_results import MOST_ROWS, RunResults, read_run
+from alphasynth.values import as_text, is_numeric
 
 NAME, FIGURES = "report.html", "figures"
+MOST_TERMS = 40  # columns on the right-hand side of a report's regression
 INERT = Interruption()
 LEFT_OUT = (
     f"There are more than {MOST_ROWS:,} distinct rows: only the synthesized column is compared, without the others."
@@ -43,7 +50,7 @@ def render_run(run: Path) -> Rendered:
     results = read_run(run)
     guarantee, held = results.release.guarantee, results.held
     built = confidential_page.build(
-        f"Run report: {held.response}, {guarantee.mechanism}",
+        f"Run report: {_title(guarantee, held.response)}, {guarantee.mechanism}",
         held,
         _outcomes(results),
         [
@@ -60,7 +67,8 @@ def render_run(run: Path) -> Rendered:
 def _outcomes(results: RunResults) -> list[Outcome]:
     """The rounds as the page's synthesizers; the last one has tables."""
     guarantee, held, tables, summary = results.release.guarantee, results.held, results.tables, results.summary
-    formula = Formula.parse(guarantee.formula)
+    formulas = [Formula.parse(text) for text in formulas_of(guarantee)]
+    formula = next((f for f in formulas if f.response == held.response), formulas[-1])
     radii = sorted({*_own_radius(summary), *confidential_page.RADII})
     covariates = [name for name in formula.covariates if name in held.columns]
     *before, final = results.rounds
@@ -71,7 +79,7 @@ def _outcomes(results: RunResults) -> list[Outcome]:
         held,
         tables,
         results.release.draws,
-        [formula.text] if covariates else [],
+        _regressions(guarantee, formula, held) if covariates else [],
         radii=radii,
         known=_within(summary),
         rates=rates_of(held, tables, covariates, radii),
@@ -81,9 +89,25 @@ def _outcomes(results: RunResults) -> list[Outcome]:
     return [*(Outcome(w, w.label) for w in before), last]
 
 
+def _title(guarantee: PublicGuarantee, response: str) -> str:
+    return f"{len(guarantee.columns)} columns" if len(guarantee.columns) > 1 else response
+
+
+def _regressions(guarantee: PublicGuarantee, formula: Formula, held: Records) -> list[str]:
+    """The run's own formula; of a chain also that column on all others, as its family says."""
+    if len(guarantee.columns) < 2:
+        return [formula.text]
+    families = {entry["column"]: entry["family"] for entry in guarantee.columns}
+    kind = f"{NEGATIVE_BINOMIAL}: " if "negative_binomial" in families.get(formula.response, "") else ""
+    spoken = [name for name in held.columns if name != formula.response and "`" not in name]
+    few = [n for n in spoken if is_numeric(held.columns[n]) or len(np.unique(as_text(held.columns[n]))) <= MOST_LEVELS]
+    rest = " + ".join(f"`{name}`" for name in few[:MOST_TERMS])
+    return [f"{kind}`{formula.response}` ~ {rest}"]
+
+
 def _own_radius(summary: Mapping[str, Any]) -> list[tuple[float, bool]]:
     """The radius that the run's own weights used, if they used one."""
-    settled = [entry["settled"] for entry in summary["rounds"] if "radius" in entry["settled"]]
+    settled = [entry["settled"] for entry in summary["rounds"] if isinstance(entry["settled"].get("radius"), float)]
     return [(float(rule["radius"]), bool(rule["relative"])) for rule in settled]
 
 
@@ -99,7 +123,7 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
         page.facts(
             ("realised epsilon", _verdict(realised, guarantee.policy_epsilon)),
             ("for one unit of privacy", f"{round_up(unit)}: {guarantee.unit}"),
-            ("model", f"{guarantee.formula}, {guarantee.family}"),
+            ("model", _model(guarantee)),
             ("mechanism", guarantee.mechanism),
             ("columns declared public", ", ".join(guarantee.public_columns) or "none"),
             ("data set in the ledger", settings.get("dataset", "not named")),
@@ -122,8 +146,11 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
     if searches:
         heads = ("number searched", "bound not to exceed", "found", "bound reached", "fits")
         blocks.append(page.table("Searches", heads, searches))
-    names = ("synthesizer", "sampler", "acceptance", "effective draws", "R-hat", "k-hat")
-    lines = [_diagnostics(entry) for entry in summary["rounds"]]
+    names: tuple[str, ...] = ("synthesizer", "sampler", "acceptance", "effective draws", "R-hat", "k-hat")
+    if len(guarantee.columns) > 1:
+        blocks.append(_columns_table(guarantee))
+        names = ("synthesizer", "column", *names[1:])
+    lines = [line for entry in summary["rounds"] for line in _diagnostics(entry)]
     return [*blocks, page.table("Samplers", names, lines, series=True), page.note(str(summary["guarantee"]))]
 
 
@@ -168,10 +195,38 @@ def _spoken(value: object) -> str:
     return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _diagnostics(entry: Mapping[str, Any]) -> tuple[object, ...]:
+def _diagnostics(entry: Mapping[str, Any]) -> list[tuple[object, ...]]:
+    """A line of one column's sampler, or one for each column of a chain."""
     found = entry["diagnostics"]
-    names = ("acceptance", "ess_bulk", "rhat", "khat")
-    return (entry["label"], found.get("sampler"), *(found.get(name) for name in names))
+    names = ("sampler", "acceptance", "ess_bulk", "rhat", "khat")
+    if "sampler" in found and not isinstance(found["sampler"], dict):
+        return [(entry["label"], *(found.get(name) for name in names))]
+    if len(found) == 1:
+        return [(entry["label"], *(next(iter(found.values())).get(name) for name in names))]
+    return [(entry["label"], column, *(each.get(name) for name in names)) for column, each in found.items()]
+
+
+def _model(guarantee: PublicGuarantee) -> str:
+    if len(guarantee.columns) > 1:
+        return f"a chain of {len(guarantee.columns)} columns, see below"
+    return f"{guarantee.formula}, {guarantee.family}"
+
+
+def _columns_table(guarantee: PublicGuarantee) -> page.Block:
+    """The columns' models and their parts of the budget."""
+    heads = ("column", "formula", "family", "part of the budget", "epsilon per draw")
+    lines = [
+        (
+            entry["column"],
+            entry["formula"],
+            entry["family"],
+            entry["share_of_budget"],
+            page.bound(entry["epsilon_per_draw"]) if "epsilon_per_draw" in entry else None,
+        )
+        for entry in guarantee.columns
+    ]
+    kept = heads if any(line[-1] is not None for line in lines) else heads[:-1]
+    return page.table("Columns", kept, [line[: len(kept)] for line in lines])
 
 
 def write_pages(run: Path, figures: bool = False, signals: Interruption = INERT) -> Rendered:

@@ -14,17 +14,20 @@ import pyarrow.parquet as pq
 
 from alphasynth import __version__
 from alphasynth.audit import Finding
+from alphasynth.chain import AnyFit, JointFit, columns_of
 from alphasynth.databases import without_password
 from alphasynth.fit import Fit
 from alphasynth.guarantee import ROW, Guarantee, PublicGuarantee
 from alphasynth.rounds import round_labels
-from alphasynth.run_folder import SUMMARY, Staging
+from alphasynth.run_folder import CONFIDENTIAL, SUMMARY, Staging
 from alphasynth.settings import Settings
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables import is_database, split_address
 from alphasynth.weighting import Weighting
+from alphasynth.weights import kind
 
 ROWS_AT_A_TIME = 1_000_000
+MODEL = "model.toml"
 # What a guarantee says, beside what it was made from.
 STATEMENTS = ("epsilon", "scope", "promise", "neighbours", "releasable", "epsilon_replace", "rho", "epsilon_at_delta")
 
@@ -53,13 +56,19 @@ def write_confidential(
     """Records, draws, summary and settings; all that was computed from single records stays here."""
     folder, trail, guarantee = staging.confidential, synthesizer.trail_, synthesizer.guarantee_
     last = trail.fits[-1]
-    _write_records(folder / "records.parquet", last)
-    if settings.by_row:
-        _write_rows(folder / "rows.parquet", last, synthesizer.row_numbers_)
     rounds = synthesizer.weightings_
+    _write_records(folder / "records.parquet", last, rounds[-1].alpha)
+    if isinstance(last, JointFit) and last.alpha_distinct.ndim == 2:
+        _write_weights(folder / "weights_by_column.parquet", last)
+    if settings.by_row:
+        _write_rows(folder / "rows.parquet", last, rounds[-1].alpha, synthesizer.row_numbers_)
     _write_rounds(folder / "rounds.parquet", rounds)
     _write_draws(folder / "draws.parquet", rounds, trail.fits, synthesizer.picked_)
     repeat = replace(settings, table=_repeatable(settings.table))
+    if settings.model is not None:  # the model as it was, where it stays with the run
+        repeat = replace(repeat, model=str(Path(settings.out) / CONFIDENTIAL / MODEL))
+    if synthesizer.model is not None:
+        (folder / MODEL).write_text(synthesizer.model.toml(), encoding="utf-8")
     (folder / "run.toml").write_text(repeat.toml(), encoding="utf-8")
     summary = {
         "run": staging.run,
@@ -95,18 +104,32 @@ def _repeatable(address: str) -> str:
     return f"{without_password(url)}::{table}"
 
 
-def _round(fit: Fit, rule: Any, seconds: float, guarantee: Guarantee) -> dict[str, Any]:
+def _round(fit: AnyFit, rule: Any, seconds: float, guarantee: Guarantee) -> dict[str, Any]:
     delta = fit.lipschitz.overall
     first = "Unweighted" if guarantee.strict is None else guarantee.mechanism
     return {
-        "rule": first if rule is None else type(rule).__name__,
-        "settled": {} if rule is None else asdict(rule),
+        "rule": first if rule is None else type(kind(rule)).__name__,
+        "settled": {} if rule is None else _settled(kind(rule)),
         "delta": delta,
         "epsilon": 2 * delta if guarantee.strict is None else guarantee.epsilon_per_draw,
         "mean_alpha": fit.mean_alpha,
-        "diagnostics": asdict(fit.draws.diagnostics),
+        "diagnostics": _diagnostics(fit),
         "seconds": round(seconds, 3),
     }
+
+
+def _settled(rule: Any) -> dict[str, Any]:
+    held = asdict(rule)
+    if isinstance(held.get("radius"), tuple):
+        held["radius"] = dict(held["radius"])
+    return held
+
+
+def _diagnostics(fit: AnyFit) -> Any:
+    """Of one column's draws, or of each column's."""
+    if isinstance(fit, Fit):
+        return asdict(fit.draws.diagnostics)
+    return {name: asdict(column.draws.diagnostics) for name, column in zip(fit.names, fit.columns, strict=True)}
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -123,10 +146,10 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _write_records(path: Path, fit: Fit) -> None:
+def _write_records(path: Path, fit: AnyFit, alpha: np.ndarray) -> None:
     """One line per distinct row: its values, how many records have them, alpha, Lipschitz bound."""
     columns = {name: pa.array(np.asarray(column)) for name, column in fit.records.columns.items()}
-    ours = {"count": fit.records.counts, "alpha": fit.alpha_distinct, "lipschitz": fit.lipschitz.by_distinct}
+    ours = {"count": fit.records.counts, "alpha": alpha, "lipschitz": fit.lipschitz.by_distinct}
     for name, values in ours.items():
         while name in columns:
             name += "_"
@@ -134,7 +157,12 @@ def _write_records(path: Path, fit: Fit) -> None:
     pq.write_table(pa.table(columns), path)
 
 
-def _write_rows(path: Path, fit: Fit, numbers: np.ndarray | None) -> None:
+def _write_weights(path: Path, fit: JointFit) -> None:
+    """One line per line of `records.parquet`, in its order: the weight of each column."""
+    pq.write_table(pa.table(list(fit.alpha_distinct.T), names=list(fit.names)), path)
+
+
+def _write_rows(path: Path, fit: AnyFit, alpha: np.ndarray, numbers: np.ndarray | None) -> None:
     """One line per row of the file that took part: its number, from 1, alpha and Lipschitz bound."""
     index, bounds = fit.records.rows_in_order, fit.lipschitz.by_distinct
     schema = pa.schema({"row": pa.int64(), "alpha": pa.float64(), "lipschitz": pa.float64()})
@@ -142,7 +170,7 @@ def _write_rows(path: Path, fit: Fit, numbers: np.ndarray | None) -> None:
         for first in range(0, len(index), ROWS_AT_A_TIME):
             lines = index[first : first + ROWS_AT_A_TIME]
             row = np.arange(first, first + len(lines)) if numbers is None else numbers[first : first + len(lines)]
-            writer.write_table(pa.table([row + 1, fit.alpha_distinct[lines], bounds[lines]], schema=schema))
+            writer.write_table(pa.table([row + 1, alpha[lines], bounds[lines]], schema=schema))
 
 
 def _write_rounds(path: Path, rounds: Sequence[Weighting]) -> None:
@@ -154,18 +182,24 @@ def _write_rounds(path: Path, rounds: Sequence[Weighting]) -> None:
     pq.write_table(pa.table({"round": label, "alpha": alpha, "lipschitz": bounds}), path)
 
 
-def _write_draws(path: Path, rounds: Sequence[Weighting], fits: Sequence[Fit], picked: np.ndarray) -> None:
-    """One line per draw of each round: whether it was released, mu, and the parameters, one column per entry."""
+def _write_draws(path: Path, rounds: Sequence[Weighting], fits: Sequence[AnyFit], picked: np.ndarray) -> None:
+    """One line per draw of each round: whether it was released, mu, and the parameters, one column per entry.
+
+    Of a chain, parameters have their column's name before them.
+    """
     tables = []
     for number, (w, fit) in enumerate(zip(rounds, fits, strict=True), start=1):
-        released = np.zeros(fit.draws.num_draws, bool)
+        fewest = min(column.draws.num_draws for column in columns_of(fit))
+        released = np.zeros(fewest, bool)
         if number == len(rounds):
             released[picked] = True
         columns: dict[str, Any] = {"round": [w.label] * len(released), "released": released}
-        for name, values in fit.draws.theta.items():
-            flat = values.reshape(len(values), -1)
-            labels = [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(flat.shape[1])]
-            columns |= dict(zip(labels, flat.T, strict=True))
+        stems = [f"{name}: " for name in fit.names] if isinstance(fit, JointFit) and len(fit.names) > 1 else [""]
+        for stem, column in zip(stems, columns_of(fit), strict=True):
+            for name, values in column.draws.theta.items():
+                flat = values.reshape(len(values), -1)[:fewest]
+                labels = [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(flat.shape[1])]
+                columns |= dict(zip([stem + label for label in labels], flat.T, strict=True))
         if w.mu is not None:
             columns["mu"] = w.mu
         tables.append(pa.table(columns))

@@ -7,7 +7,7 @@ import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,10 @@ from alphasynth.records import Records
 from alphasynth.release import Release
 from alphasynth.run_folder import CONFIDENTIAL, RELEASE, SUMMARY
 from alphasynth.settings import fits
+from alphasynth.statements import declared_gaps
+from alphasynth.table_model import indicator_of
 from alphasynth.tables import open_table
-from alphasynth.values import conform, read_records, values_of
+from alphasynth.values import conform, is_numeric, read_records, values_of
 from alphasynth.weighting import Weighting
 
 GUARANTEE = "guarantee.json"
@@ -55,22 +57,34 @@ def read_run(run: Path) -> RunResults:
     _check_same_run(release.guarantee, summary, settings)
     held = _records(folder / "records.parquet")
     rounds = _rounds(folder, held.counts)
+    held = replace(held, response=shown_response(release.guarantee, held))
     left_out = held.size > MOST_ROWS and len(held.columns) > 1
-    held = _alone(held) if left_out else _released(held, release.tables[0].column_names)
-    release = replace(release, tables=tuple(_Read.of(table, list(held.columns)) for table in release.tables))
-    tables = tuple(conform(held, read_records(table, list(held.columns))) for table in release.tables)
+    gaps = declared_gaps(release.guarantee)
+    held = _alone(held) if left_out else _released(held, [*release.tables[0].column_names, *map(indicator_of, gaps)])
+    names = [name for name in held.columns if name in release.tables[0].column_names]
+    release = replace(release, tables=tuple(_Read.of(table, names) for table in release.tables))
+    tables = tuple(conform(held, read_records(table, names, gaps)) for table in release.tables)
     return RunResults(release, summary, settings, held, tables, tuple(rounds), left_out)
+
+
+def shown_response(guarantee: PublicGuarantee, held: Records) -> str:
+    """The column that figures of one column show: of a chain, the last one of numbers."""
+    made = [entry["column"] for entry in guarantee.columns if entry["column"] in held.columns]
+    numeric = [name for name in made if is_numeric(held.columns[name])]
+    return (numeric or made or [held.response])[-1]
 
 
 def read_release(folder: Path) -> Release:
     """The release in a folder: its guarantee, and its tables where they are stored; raise `InputError`."""
     statement = _json(folder / GUARANTEE)
     kinds = typing.get_type_hints(PublicGuarantee)
-    held: dict[str, Any] = {name: statement.get(name) for name in kinds}
+    held: dict[str, Any] = {name: statement[name] for name in kinds if name in statement}
+    needed = [f.name for f in fields(PublicGuarantee) if f.default is MISSING and f.default_factory is MISSING]
     entries = statement.get("tables")
     files = [entry.get("file") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     named = tuple(name for name in files if isinstance(name, str) and Path(name).name == name)
-    if not named or len(named) < len(files) or not all(fits(held[name], kind) for name, kind in kinds.items()):
+    known = all(name in held for name in needed) and all(fits(value, kinds[name]) for name, value in held.items())
+    if not named or len(named) < len(files) or not known:
         raise InputError(f"{folder.name}/{GUARANTEE} must be one that alphasynth wrote, found another")
     if any((folder / name).is_symlink() for name in named):
         raise InputError(f"{folder.name} must hold its tables, found a link to another place")
@@ -134,8 +148,12 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _check_same_run(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     """Refuse a release that is not of this run: its formula, for one, is about to be computed."""
-    inside = (settings.get("formula"), settings.get("mechanism"), settings.get("m"), summary.get("n"))
-    if inside != (guarantee.formula, guarantee.mechanism, guarantee.m, guarantee.n):
+    formula = settings.get("formula", guarantee.formula)  # of a model.toml there is none
+    stated = guarantee.formula
+    if not isinstance(formula, str):
+        formula, stated = "; ".join(sorted(formula)), "; ".join(sorted(stated.split("; ")))
+    inside: tuple[Any, ...] = (formula, settings.get("mechanism"), settings.get("m"), summary.get("n"))
+    if inside != (stated, guarantee.mechanism, guarantee.m, guarantee.n):
         raise InputError("release and confidential folder must be of one run, found two")
 
 
@@ -144,7 +162,7 @@ def _records(path: Path) -> Records:
     lines = _parquet(path)
     names = lines.column_names[:-3]  # then come count, alpha and Lipschitz bound
     counts = lines.column(len(names)).to_numpy()
-    columns = {name: lines.column(name).to_numpy() for name in names}
+    columns = {name: np.asarray(lines.column(name).to_numpy()) for name in names}
     return Records(names[0], columns, counts, None)
 
 

@@ -20,15 +20,22 @@ class Settings:
     """A run's settings; names are those of the command line's options, with underscores."""
 
     table: str
-    formula: str
-    family: str
     mechanism: str
     m: int
     out: str
+    formula: str | tuple[str, ...] | None = None
+    family: str | tuple[str, ...] | None = None
+    model: str | None = None
+    levels: tuple[str, ...] = ()
+    range: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    weights: str = "record"
     epsilon: float | None = None
     public: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
-    radius: float | None = None
+    radius: float | tuple[str, ...] | None = None
+    distance: str | None = None
     relative: bool | None = None
     scale: float | None = None
     shift: float | None = None
@@ -36,6 +43,8 @@ class Settings:
     alpha: float | None = None
     cap: float | str | None = None
     cut: float | None = None
+    share: float | None = None
+    reach: float | None = None
     beta: float | None = None
     bound: float | None = None
     limits: tuple[str, ...] = ()
@@ -66,7 +75,7 @@ class Settings:
         if missing:
             raise InputError(f"a run needs {', '.join(missing)}, found none")
         values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+            name: _several(name, value) if isinstance(value, list | tuple) else value for name, value in given.items()
         }
         settings = cls(**values)
         _check_choices(settings)
@@ -82,6 +91,11 @@ class Settings:
     def at(self, out: Path) -> Settings:
         """With another run folder."""
         return replace(self, out=str(out))
+
+
+def _several(name: str, value: list[Any] | tuple[Any, ...]) -> Any:
+    """A tuple; of the settings that are mostly one word, that word where there is one."""
+    return value[0] if name in ("formula", "family", "radius") and len(value) == 1 else tuple(value)
 
 
 def check_types(given: Mapping[str, Any]) -> None:
@@ -120,7 +134,10 @@ def fits(value: object, kind: Any) -> bool:
     if isinstance(kind, types.UnionType):
         return any(fits(value, part) for part in typing.get_args(kind))
     if typing.get_origin(kind) is tuple:
-        return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+        inside = typing.get_args(kind)[0]
+        return isinstance(value, list | tuple) and all(fits(item, inside) for item in value)
+    if typing.get_origin(kind) is dict:
+        return isinstance(value, dict)
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if kind is int:
@@ -136,10 +153,24 @@ def _words(kind: Any) -> str:
     return {str: "text", float: "a number", int: "a whole number", bool: "true or false"}[kind]
 
 
+def _check_model(settings: Settings) -> None:
+    """Refuse a run without a model, or with two."""
+    beside = [n for n in ("formula", "family", "levels", "range", "whole", "missing") if getattr(settings, n)]
+    if settings.model is not None and beside:
+        raise InputError(f"--model states the columns' models, found {option(beside[0])} beside it")
+    if settings.model is None:
+        missing = [option(name) for name in ("formula", "family") if getattr(settings, name) is None]
+        if missing:
+            raise InputError(f"a run needs {', '.join(missing)}, or --model, found none")
+
+
 def _check_choices(settings: Settings) -> None:
-    choices = {"family": FAMILIES, "mechanism": MECHANISMS, "sampler": SAMPLERS, "format": FORMATS}
-    for name, names in choices.items():
-        value = getattr(settings, name)
+    _check_model(settings)
+    families = settings.family if isinstance(settings.family, tuple) else (settings.family,)
+    chosen: list[tuple[str, str | None, dict[str, str]]] = [("family", each, FAMILIES) for each in families]
+    chosen += [("mechanism", settings.mechanism, MECHANISMS), ("sampler", settings.sampler, SAMPLERS)]
+    chosen.append(("format", settings.format, FORMATS))
+    for name, value, names in chosen:
         if value is not None and value not in names:
             near = [name for name in names if name.casefold().replace("_", "") == value.casefold().replace("_", "")]
             near = near or get_close_matches(value, names, 1)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from alphasynth.binding import BoundTable
-from alphasynth.guarantee import StrictTerms
+from alphasynth.declared import Declared
+from alphasynth.guarantee import PublicGuarantee, StrictTerms
 from alphasynth.table_model import TableModel, indicator_of
+
+READ_OFF = "read_off_the_table"
 
 
 def stated_columns(
@@ -38,5 +41,12 @@ def stated_declarations(bound: BoundTable, given: TableModel | None) -> dict[str
         if column.name in indicators or not facts:
             continue
         found = sorted(set(facts) - set(before.get(column.name, {})))
-        stated[column.name] = {**facts, **({"read_off_the_table": found} if found else {})}
+        stated[column.name] = {**facts, **({READ_OFF: found} if found else {})}
     return stated
+
+
+def declared_gaps(guarantee: PublicGuarantee) -> dict[str, Declared]:
+    """What is declared of the columns that may have gaps."""
+    facts = {name: {k: v for k, v in fact.items() if k != READ_OFF} for name, fact in guarantee.declared_public.items()}
+    declared = {name: Declared.of(name, fact) for name, fact in facts.items()}
+    return {name: facts for name, facts in declared.items() if facts.missing in ("model", "public")}

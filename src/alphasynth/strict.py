@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from alphasynth.automatic import Automatic
 from alphasynth.chain import AnyProblem, Chain
-from alphasynth.contribution import BetaDivergence, BetaDivergenceAt, Bounded, CensoredAt, Strict, plain
+from alphasynth.contribution import BetaDivergence, BetaDivergenceAt, Bounded, CensoredAt, Recentred, Strict, plain
 from alphasynth.counts import NegativeBinomial, Poisson, count_columns
 from alphasynth.errors import InputError, StrictWarning
 from alphasynth.fit import Problem, in_64_bit
@@ -34,9 +34,9 @@ OWN_PRIOR = "prior of the user's own model"
 
 
 def bind(
-    contribution: Strict, model: Model, rows: Rows, epsilon: float, grid: PublicGrid, sampler: Sampler | None
-) -> tuple[Bounded, Sampler]:
-    """The model with bounded contributions at an epsilon per draw, and what draws from it.
+    contribution: Strict, model: Model, rows: Rows, epsilon: float, m: int, grid: PublicGrid, sampler: Sampler | None
+) -> tuple[Bounded, Sampler, Recentring | None]:
+    """The model with bounded contributions at an epsilon per draw, what draws from it, and what follows a first draw.
 
     Without a sampler of the user's, models of one or two parameters are drawn exactly on the public grid.
     """
@@ -50,7 +50,39 @@ def bind(
                 f"bound must be at least {bound:.4g}, which the public grid has, found {contribution.bound!r}"
             )
         contribution = replace(contribution, bound=contribution.bound or bound)
-    return contribution.bounded(model, epsilon), sampler
+    if isinstance(contribution, Recentred):
+        first, second = contribution.parts(epsilon, m)
+        return contribution.bounded(model, first), sampler, Recentring(contribution, second, epsilon)
+    return contribution.bounded(model, epsilon), sampler, None
+
+
+@dataclass(frozen=True)
+class Recentring:
+    """The second part of `Recentred`: each of the draws costs `epsilon`, and `in_all` with its part of the first."""
+
+    contribution: Recentred
+    epsilon: float
+    in_all: float
+
+    def __call__(self, problem: Problem, first: Draws) -> Problem:
+        """The problem whose contributions are centred at what the first draw makes of each record."""
+        model, rows = plain(problem.model), problem.rows
+        log_lik = _log_lik_at(model, first.u[0], rows, isinstance(problem.sampler, PublicGrid))
+        centred = replace(rows.for_strict(self.contribution.centre(log_lik, self.epsilon)), start=first.u[0])
+        return replace(problem, model=self.contribution.second(model, self.epsilon), rows=centred, then=None)
+
+
+def _log_lik_at(model: Model, u: np.ndarray, rows: Rows, one_by_one: bool) -> np.ndarray:
+    """f of every line at one draw; for exact draws one by one through one program, so that no line's place matters."""
+    if not one_by_one:
+        return np.asarray(_log_lik(model, u, rows.columns))[: rows.size]
+    lines = ({name: column[i : i + 1] for name, column in rows.columns.items()} for i in range(rows.size))
+    return np.concatenate([np.asarray(_log_lik(model, u, line)) for line in lines])
+
+
+@partial(jax.jit, static_argnames="model")
+def _log_lik(model: Model, u: Array, columns: Columns) -> Array:
+    return model.log_lik(model.prior.constrain(u), columns)
 
 
 def _is_exact(contribution: Strict, model: Model, columns: Columns, grid: PublicGrid) -> bool:
@@ -100,6 +132,8 @@ def _terms(problem: Problem, released: Draws) -> StrictTerms | None:
     if not isinstance(model, Bounded):
         return None
     at, words = model.contribution, tuple[str, ...]()
+    if isinstance(problem.then, Recentring):
+        return _recentred_terms(problem, problem.then, model, released)
     if isinstance(at, CensoredAt):
         words = (
             "Censored",
@@ -118,6 +152,20 @@ def _terms(problem: Problem, released: Draws) -> StrictTerms | None:
     clip, prior = f"clipped to [-{model.epsilon!r}, 0]", f"prior {model.prior!r}"
     words = (*words, clip, prior if isinstance(model.prior, LinearPrior | OrdinalPrior | PairPrior) else OWN_PRIOR)
     return StrictTerms(model.epsilon, words, grid, at.scalar, limit)
+
+
+def _recentred_terms(problem: Problem, then: Recentring, model: Bounded, released: Draws) -> StrictTerms:
+    """The terms of two parts: those of the first draw, and then what differs."""
+    first = _terms(replace(problem, then=None), released)
+    assert first is not None, "the model is bounded"
+    second = then.contribution.second(plain(model), then.epsilon)
+    words = (
+        "Recentred",
+        "first draw (one for all draws released): " + ", ".join(first.contribution),
+        f"then: a {second.contribution.scalar!r}, centre the log-likelihood of the own record at the first draw, "
+        f"clipped to a range of {then.epsilon!r}",
+    )
+    return StrictTerms(then.in_all, words, first.grid, second.contribution.scalar, first.at_limit)
 
 
 @in_64_bit

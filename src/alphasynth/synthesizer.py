@@ -108,6 +108,8 @@ class Synthesizer:
         alpha: float | None = None,
         cap: float | Literal["auto"] | None = None,
         cut: float | None = None,
+        share: float | None = None,
+        reach: float | None = None,
         beta: float | None = None,
         bound: float | None = None,
         limits: Mapping[str, tuple[float, float]] | None = None,
@@ -127,7 +129,16 @@ class Synthesizer:
         self.prior = prior
         given: dict[str, Any] = {"radius": radius, "relative": relative, "within": within, "distance": distance}
         given |= {"scale": scale, "shift": shift}
-        given |= {"k": k, "alpha": alpha, "cap": cap, "cut": cut, "beta": beta, "bound": bound}
+        given |= {
+            "k": k,
+            "alpha": alpha,
+            "cap": cap,
+            "cut": cut,
+            "share": share,
+            "reach": reach,
+            "beta": beta,
+            "bound": bound,
+        }
         self.mechanism = _mechanism(mechanism, {name: value for name, value in given.items() if value is not None})
         self.m = require_whole("m", m)
         self.epsilon = _positive("epsilon", epsilon)
@@ -301,9 +312,10 @@ class Synthesizer:
             if self.mechanism.contribution is not None:
                 # Of a column with covariates there may be as many distinct rows as records: too many for a grid.
                 chosen = sampler if "X" in rows.columns else self.sampler
-                column, sampler = strict.bind(
-                    self.mechanism.contribution, column, rows, epsilons[number], self.grid, chosen
+                column, sampler, then = strict.bind(
+                    self.mechanism.contribution, column, rows, epsilons[number], self.m, self.grid, chosen
                 )
+                return Problem(records, column, rows, sampler, self.num_draws, self.thresh, then)
             return Problem(records, column, rows, sampler, self.num_draws, self.thresh)
 
         records = self._split(records)
@@ -340,7 +352,10 @@ class Synthesizer:
         if self.mechanism.contribution is not None:
             assert self.epsilon is not None, "checked at the door"
             share = per_draw(self.epsilon, self.m)
-            model, sampler = strict.bind(self.mechanism.contribution, model, rows, share, self.grid, self.sampler)
+            model, sampler, then = strict.bind(
+                self.mechanism.contribution, model, rows, share, self.m, self.grid, self.sampler
+            )
+            return Problem(records, model, rows, sampler, self.num_draws, self.thresh, then)
         return Problem(records, model, rows, sampler, self.num_draws, self.thresh)
 
     @property

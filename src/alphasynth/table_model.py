@@ -128,6 +128,11 @@ class TableModel:
         return next(column for column in self.columns if column.name == name)
 
     @property
+    def declared(self) -> dict[str, Declared]:
+        """What is declared of each column."""
+        return {column.name: column.declared for column in self.columns}
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The columns' names, in the order of generation."""
         return tuple(column.name for column in self.columns)

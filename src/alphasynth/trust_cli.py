@@ -22,13 +22,15 @@ from alphasynth.report_cli import numbers, split
 
 if TYPE_CHECKING:
     from alphasynth.audit import Finding
+    from alphasynth.chain import AnyProblem
     from alphasynth.settings import Settings
 
 BROKEN = 3  # exit code
 # Options of `synthesize` that say what is audited; the rest say where a run goes.
 OPTIONS = (
-    *("table", "config", "formula", "family", "mechanism", "m", "epsilon", "public"),
-    *("scale", "shift", "radius", "relative", "within", "k", "alpha", "cap", "cut", "beta", "bound", "limits", "step"),
+    *("table", "config", "model", "formula", "family", "levels", "range", "whole", "missing", "weights"),
+    *("mechanism", "m", "epsilon", "public", "scale", "shift", "radius", "distance", "relative", "within", "k"),
+    *("alpha", "cap", "cut", "share", "reach", "beta", "bound", "limits", "step"),
     *("prior", "sampler", "draws", "thresh", "seed", "delimiter", "encoding"),
 )
 
@@ -90,7 +92,6 @@ def audit(
         from alphasynth.audit import AUDITS, MOST_ROWS
         from alphasynth.audit import audit as run_audits
         from alphasynth.job import Stage, open_settings, synthesizer_of
-        from alphasynth.public_grid import PublicGrid
 
         unknown = [name for name in wanted or () if name not in AUDITS]
         if unknown:
@@ -99,12 +100,11 @@ def audit(
         tell(Stage("fitting the mechanism", 0, 1))
         synthesizer.fit(open_settings(settings))
         subject = synthesizer.subject_
-        bound = subject.bind(subject.records)
-        usual = ["density"] if isinstance(bound.sampler, PublicGrid) else ["density", "draw"]
+        usual = _usual(subject.bind(subject.records))
         findings = run_audits(
             np.random.SeedSequence(settings.seed),
             subject,
-            wanted or (usual if bound.model.prior.size <= 2 else ["draw"]),
+            wanted or usual,
             extra,
             MOST_ROWS if neighbours is None else neighbours,
             trials,
@@ -119,9 +119,34 @@ def audit(
     return BROKEN if broken else 0
 
 
+def _usual(problem: AnyProblem) -> list[str]:
+    """The audits that suit a problem."""
+    from alphasynth.chain import Chain
+    from alphasynth.public_grid import PublicGrid
+
+    if isinstance(problem, Chain) or problem.model.prior.size > 2:
+        return ["draw"]
+    return ["density"] if isinstance(problem.sampler, PublicGrid) else ["density", "draw"]
+
+
 # Options of `synthesize` that mechanisms to be compared share.
 COMPARED = (
-    *("table", "formula", "family", "m", "public", "radius", "relative", "within", "cap", "cut", "beta", "bound"),
+    *(
+        "table",
+        "formula",
+        "family",
+        "m",
+        "public",
+        "radius",
+        "relative",
+        "within",
+        "cap",
+        "cut",
+        "share",
+        "reach",
+        "beta",
+        "bound",
+    ),
     *("limits", "step", "prior", "draws", "delimiter", "encoding"),
 )
 
@@ -215,8 +240,13 @@ def settings_of(options: dict[str, Any]) -> Settings:
 def as_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Options that were given, as settings: lists cut at commas, numbers where words are allowed too."""
     given = {name: value for name, value in options.items() if value is not None}
-    lists = {name: split(given[name]) or [] for name in ("public", "within", "limits", "step") if name in given}
-    numbers_or_words = {name: _number_or_word(given[name]) for name in ("k", "cap") if name in given}
+    names = ("public", "within", "limits", "step", "radius", "range", "whole", "missing")
+    lists: dict[str, Any] = {name: split(given[name]) or [] for name in names if name in given}
+    if isinstance(given.get("model"), Path):
+        lists["model"] = str(given["model"])
+    numbers_or_words: dict[str, Any] = {name: _number_or_word(given[name]) for name in ("k", "cap") if name in given}
+    if len(lists.get("radius", ())) == 1 and "=" not in lists["radius"][0]:
+        numbers_or_words["radius"] = _number_or_word(lists.pop("radius")[0])
     return given | lists | numbers_or_words
 
 

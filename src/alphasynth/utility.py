@@ -23,6 +23,7 @@ from alphasynth.values import (
     as_text,
     conform,
     is_numeric,
+    present,
     read_records,
     statistics,
     values_of,
@@ -123,6 +124,16 @@ class Coefficient:
         return abs(self.synthetic.estimate - self.value) / self.error if self.error > 0 else float("nan")
 
 
+@dataclass(frozen=True)
+class Share:
+    """The share of rows at one level of a column, in the confidential table and in the synthetic ones (mean)."""
+
+    column: str
+    level: str
+    confidential: float
+    synthetic: float
+
+
 @dataclass(frozen=True, eq=False)
 class Utility:
     """All measures of a set of synthetic tables against the confidential one (confidential)."""
@@ -135,6 +146,7 @@ class Utility:
     propensities: tuple[Propensity, ...]
     associations: tuple[Associated, ...] = ()
     coefficients: tuple[Coefficient, ...] = ()
+    shares: tuple[Share, ...] = ()
 
     def comparison(self, column: str, statistic: str) -> Comparison:
         """The comparison of one statistic of one column."""
@@ -177,7 +189,7 @@ def evaluate(
     if draws is not None and len(draws) != len(tables):
         raise InputError(f"draws must name one draw per table, found {len(draws)} for {len(tables)}")
     rng = np.random.default_rng(SEED)
-    numeric = [name for name in names if is_numeric(held.columns[name])]
+    numeric = [name for name in held.columns if is_numeric(held.columns[name])]
     compared = [name for name in numeric if name not in public]
     return Utility(
         n=held.n,
@@ -197,7 +209,36 @@ def evaluate(
             _associate(pair, held, tables) for pair in pairs(held) if not {pair.one, pair.other} <= set(public)
         ),
         coefficients=tuple(_coefficients(regressions, names, numeric, held, tables, draws, scalar)),
+        shares=tuple(
+            share
+            for name in held.columns
+            if not is_numeric(held.columns[name]) and name not in public
+            for share in _shares(name, held, tables)
+        ),
     )
+
+
+MOST_SHOWN = 20  # levels of a column whose shares are compared; the rest are put together
+
+
+def _shares(name: str, held: Records, tables: Sequence[Records]) -> list[Share]:
+    """Shares of a column's levels, the commonest first, of the rows that have a value."""
+    own = _level_shares(held, name)
+    others = [_level_shares(table, name) for table in tables]
+    levels = sorted({*own, *(level for other in others for level in other)}, key=lambda level: -own.get(level, 0.0))
+    lines = [Share(name, v, own.get(v, 0.0), float(np.mean([o.get(v, 0.0) for o in others]))) for v in levels]
+    if len(lines) <= MOST_SHOWN:
+        return lines
+    rest = lines[MOST_SHOWN:]
+    together = Share(name, f"{len(rest)} others", sum(s.confidential for s in rest), sum(s.synthetic for s in rest))
+    return [*lines[:MOST_SHOWN], together]
+
+
+def _level_shares(records: Records, name: str) -> dict[str, float]:
+    there = present(records, name)
+    levels, place = np.unique(as_text(records.columns[name])[there], return_inverse=True)
+    counts = np.bincount(place, records.counts[there], minlength=len(levels))
+    return dict(zip(levels.tolist(), (counts / max(counts.sum(), 1)).tolist(), strict=True))
 
 
 def shared_columns(tables: Sequence[Any], columns: Sequence[str] | None) -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from alphasynth.declared import Declared
 from alphasynth.errors import InputError, found
-from alphasynth.frames import Frame, column_names, require
+from alphasynth.frames import Frame, column_names, require, to_arrow
+from alphasynth.gaps import split_gaps
 from alphasynth.grouping import Stored
 from alphasynth.records import Records
+from alphasynth.table_model import indicator_of
 
 QUANTILES = (0.15, 0.9)  # the paper's
 
@@ -107,15 +110,21 @@ def _quantile(name: str, share: float) -> Statistic:
     return Statistic(name, lambda values: values.quantile(share), share)
 
 
-def read_records(table: Frame | Stored | Records, columns: Sequence[str]) -> Records:
-    """Distinct rows of the columns of a frame or stored table, with counts; raise `InputError`."""
+def read_records(
+    table: Frame | Stored | Records, columns: Sequence[str], gaps: Mapping[str, Declared] | None = None
+) -> Records:
+    """Distinct rows of the columns of a frame or stored table, with counts; raise `InputError`.
+
+    Columns among `gaps` may have missing values: an indicator tells them, and a public value stands in.
+    """
     if isinstance(table, Records):
         return table
     if isinstance(table, Stored):
         require(list(table.column_names), columns, "to be compared", table.names_are_public)
-        return Records.from_distinct(table.group(columns, ()))
+        grouped = table.group(columns, ())
+        return Records.from_distinct(replace(grouped, columns=split_gaps(grouped.columns, gaps or {})))
     require(column_names(table), columns, "to be compared")
-    return Records.from_table(table, columns)
+    return Records.from_arrow(split_gaps(to_arrow(table, columns), gaps or {}))
 
 
 def together(tables: Sequence[Values]) -> Values:
@@ -169,5 +178,14 @@ def plain(column: Any) -> np.ndarray:
 
 
 def values_of(records: Records, column: str) -> Values:
-    """One numeric column of the records."""
-    return Values.of(records.columns[column], records.counts)
+    """One numeric column of the records, without its gaps where an indicator tells them."""
+    there = present(records, column)
+    return Values.of(np.asarray(records.columns[column])[there], records.counts[there])
+
+
+def present(records: Records, column: str) -> np.ndarray:
+    """Which distinct rows have a value in a column."""
+    indicator = records.columns.get(indicator_of(column))
+    if indicator is None:
+        return np.ones(records.size, bool)
+    return ~np.isin(as_text(indicator), ("true", "1"))

@@ -1,0 +1,193 @@
+"""A model for a whole table, from its columns' types and ranges alone: a start, to be checked and edited by hand.
+
+No column's values are set beside another's. What is read off the table (levels, limits, gaps) goes under
+`declared_public`, where its holder sees what would be told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from alphasynth.declared import Declared
+from alphasynth.errors import InputError
+from alphasynth.families import FAMILIES
+from alphasynth.gaps import missing
+from alphasynth.grouping import Stored
+from alphasynth.priors import NormalPrior
+from alphasynth.table_model import ColumnModel, TableModel
+
+# Numbers with at most this many values are levels; text with more is left out.
+FEW_VALUES, MOST_LEVELS = 8, 300
+# Coefficients that a column's formula may take; a covariate's levels; columns on a right-hand side.
+MOST_COEFFICIENTS, MOST_COVARIATE_LEVELS, MOST_COVARIATES = 40, 8, 12
+# Positive values whose largest is so many times their smallest are called skewed; so many are 0 where zeros stand out.
+SKEWED, ZEROS = 20.0, 0.02
+# Covariates whose limits are so far apart, or so near, are scaled by them.
+WIDE, NARROW = 100.0, 0.4
+ORDER = (
+    *("bernoulli", "categorical", "ordinal", "normal", "log_normal", "two_part_normal", "two_part_log_normal"),
+    "negative_binomial",
+)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A model (confidential until its declarations were checked), and columns that it leaves out, with reasons."""
+
+    model: TableModel
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What a column is to be: its family and what would be declared of it."""
+
+    name: str
+    family: str
+    declared: Declared
+
+
+def suggest_model(table: Stored, public: Sequence[str] = ()) -> Suggestion:
+    """A model of every column that can be modelled; those declared public come in on the right-hand side alone."""
+    names = list(table.column_names)
+    unknown = [name for name in public if name not in names]
+    if unknown:
+        raise InputError(f"column {unknown[0]!r} (declared public) is not in the table")
+    columns, left_out, given = [], list[tuple[str, str]](), []
+    for name in names:
+        if not name.strip() or "`" in name or names.count(name) > 1:
+            left_out.append((name, "its name cannot stand in a formula"))
+            continue
+        found = _look(table, name)
+        if name in public:
+            given += [found] if isinstance(found, _Column) else []
+        elif isinstance(found, str):
+            left_out.append((name, found))
+        else:
+            columns.append(found)
+    if not columns:
+        raise InputError("a table must have a column that can be modelled, found none")
+    columns.sort(key=lambda column: ORDER.index(column.family))
+    made = [_model(column, [*given, *columns[:i]]) for i, column in enumerate(columns)]
+    return Suggestion(TableModel.of(made), tuple(left_out))
+
+
+def write_suggestion(suggestion: Suggestion, path: Path) -> None:
+    """Write a new file, for its owner's eyes; raise `InputError` where there is one."""
+    lines = "".join(f"# left out: {name} ({why})\n" for name, why in suggestion.left_out)
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            path.chmod(0o600)
+            stream.write(suggestion.model.toml() + ("\n" + lines if lines else ""))
+    except FileExistsError:
+        raise InputError(f"the suggestion must go to a new file, found one at {str(path)!r}") from None
+    except OSError as error:
+        raise InputError(f"the suggestion must go to a file that can be written, found {error.strerror}") from None
+
+
+def _look(table: Stored, name: str) -> _Column | str:
+    """What a column is to be, or why it is left out."""
+    grouped = table.group([name], ())
+    values, counts = grouped.columns.column(0), grouped.counts
+    gone = np.asarray(missing(values))
+    gaps = bool(gone.any())
+    held, counts = values.filter(pa.array(~gone)), counts[~gone]
+    if len(held) == 0:
+        return "it has no values"
+    kind = held.type.value_type if pa.types.is_dictionary(held.type) else held.type
+    ordered = pa.types.is_dictionary(held.type) and held.type.ordered
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if len(held) == 1:
+        return "it has one value"
+    plain = held.cast(pa.float64()) if is_number else held.cast(kind)
+    whole = is_number and bool((np.asarray(plain) == np.floor(np.asarray(plain))).all())
+    if len(held) == counts.sum() > 20 and (not is_number or whole):
+        return "every value differs: an identifier?"
+    found = _number(name, np.asarray(plain), counts, whole) if is_number else _label(name, plain, ordered)
+    if isinstance(found, str) or not gaps:
+        return found
+    return replace(found, declared=replace(found.declared, missing="model"))
+
+
+def _label(name: str, values: Any, ordered: bool) -> _Column | str:
+    levels = sorted(values.to_pylist()) if not ordered else values.to_pylist()
+    if len(levels) > MOST_LEVELS:
+        return f"it has more than {MOST_LEVELS} levels: merge them"
+    family = "bernoulli" if len(levels) == 2 else "ordinal" if ordered else "categorical"
+    return _Column(name, family, Declared(levels=tuple(levels)))
+
+
+def _number(name: str, values: np.ndarray, counts: np.ndarray, whole: bool) -> _Column | str:
+    """Levels of numbers with few values; counts; continuous values, with zeros apart where they stand out."""
+    if not np.isfinite(values).all():
+        return "it has infinite values"
+    if len(values) <= FEW_VALUES:
+        levels = tuple(int(v) if whole else v for v in sorted(values.tolist()))
+        return _Column(name, "bernoulli" if len(levels) == 2 else "categorical", Declared(levels=levels))
+    low, high = float(values.min()), float(values.max())
+    if whole and low == 0:
+        return _Column(name, "negative_binomial", Declared(whole=True))
+    zeros = counts[values == 0].sum() / counts.sum()
+    if low == 0 and zeros >= ZEROS:
+        positive = float(values[values > 0].min())
+        skewed = high / positive > SKEWED
+        family = "two_part_log_normal" if skewed else "two_part_normal"
+        return _Column(name, family, Declared(limits=(outward(positive, True), outward(high, False)), whole=whole))
+    family = "log_normal" if low > 0 and high / low > SKEWED else "normal"
+    return _Column(name, family, Declared(limits=(outward(low, True), outward(high, False)), whole=whole))
+
+
+def outward(value: float, down: bool) -> float:
+    """A number of two digits at or beyond the value, so that the limit is not a record's own.
+
+    >>> outward(0.0123, True), outward(77.0, False), outward(-3.14, True), outward(0.0, True)
+    (0.012, 78.0, -3.2, 0.0)
+    """
+    if value == 0:
+        return 0.0
+    size = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
+    steps = value / size
+    near: float = math.floor(steps) if down else math.ceil(steps)
+    if near == steps:  # not the value itself
+        near += -1 if down else 1
+    if value > 0 and near <= 0:
+        near = 0.5
+    return round(near * size, 12)
+
+
+def _model(column: _Column, before: Sequence[_Column]) -> ColumnModel:
+    """A column on those before it, as many as its coefficients allow, with a part of the budget that suits them."""
+    room = MOST_COEFFICIENTS // max(len(column.declared.levels) - 1, 1) if column.family == "categorical" else 10**6
+    terms, used = [], 1
+    for other in [o for o in before if _width(o) <= MOST_COVARIATE_LEVELS][-MOST_COVARIATES:]:
+        if used + _width(other) <= room:
+            terms.append(_term(other))
+            used += _width(other)
+    name = f"`{column.name}`" if not column.name.isidentifier() else column.name
+    formula = f"{name} ~ {' + '.join(terms) if terms else '1'}"
+    size = FAMILIES[column.family].model(column.name, column.declared, NormalPrior(), used).prior.size
+    return ColumnModel.of(formula, column.family, round(math.sqrt(size), 1), column.declared)
+
+
+def _width(column: _Column) -> int:
+    """Terms that a column makes on a right-hand side."""
+    levels = column.declared.levels
+    return len(levels) - 1 if levels and isinstance(levels[0], str) else 1
+
+
+def _term(column: _Column) -> str:
+    name = f"`{column.name}`" if not column.name.isidentifier() else column.name
+    if column.family == "negative_binomial" or "log_normal" in column.family:
+        return f"np.log1p({name})"
+    limits = column.declared.limits
+    if limits is not None and not NARROW <= limits[1] - limits[0] <= WIDE:
+        centre, half = (limits[0] + limits[1]) / 2, (limits[1] - limits[0]) / 2
+        return f"scale({name}, center={float(centre)!r}, scale={float(half)!r})"
+    return name
