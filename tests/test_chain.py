@@ -122,8 +122,8 @@ def test_a_chain_of_one_is_the_single_column_path_to_the_last_digit(mixture, mec
 
 
 def test_a_chain_of_one_with_public_covariates_is_the_single_column_path(regression):
-    names = [name for name in regression.columns if name != "y"]
-    formula = "y ~ " + " + ".join(names)
+    names = ["age", "sex"]
+    formula = "visits ~ age + sex"
     options = {"mechanism": "LW", "m": 1, "seed": 2, "public": names, "num_draws": 200, "rows": 50}
     single = Synthesizer(formula, family="negative_binomial", **options).fit(regression)
     chain = Synthesizer(TableModel.of([ColumnModel.of(formula, "negative_binomial")]), **options).fit(regression)
@@ -295,7 +295,10 @@ def test_gower_distance_is_the_mean_over_columns():
         ({"mechanism": "LW", "kinds": ["bernoulli"]}, "one for all formulas or one for each, found 1 for 3"),
         ({"mechanism": "LW", "kinds": ["bernoulli", "normal", "poison"]}, "did you mean poisson"),
         ({"mechanism": "LW", "formulas": ["sex ~ age", "age ~ sex", "visits ~ 1"]}, "in a circle"),
-        ({"mechanism": "LW", "formulas": ["sex ~ 1", "sex ~ 1", "visits ~ 1"]}, "one formula, found 2 for 'sex'"),
+        (
+            {"mechanism": "LW", "formulas": ["sex ~ 1", "sex ~ 1", "age ~ 1"], "declared": {"age": DECLARED["age"]}},
+            "one formula, found 2 for 'sex'",
+        ),
         ({"mechanism": "LW", "formulas": ["sex ~ 1", "age ~ town", "visits ~ 1"]}, "declared public .*'town'"),
         ({"mechanism": "LW", "declared": {"town": {"levels": ["a", "b"]}}}, "columns to synthesize, found 'town'"),
         ({"mechanism": "LW", "public": ["sex"]}, "is to be synthesized and must not be declared public"),
@@ -329,7 +332,7 @@ def test_a_chain_has_a_draw_audit():
     made = chain_of("BW", epsilon=12.0).fit(people())
     (finding,) = made.audit_(["draw"], most=20)
     assert finding.claim <= 12.0
-    assert finding.neighbours > 20
+    assert finding.neighbours > 12  # rows removed, and canaries in visits
     assert 0 < finding.loss < 12.0
     strict = chain_of("Censored", epsilon=3.0).fit(people())
     (finding,) = strict.audit_(["draw"], most=20)
@@ -341,6 +344,7 @@ def test_a_chain_has_a_draw_audit():
         chain_of("LW", weights="column").fit(people()).audit_(["draw"])
 
 
+@pytest.mark.filterwarnings("ignore:Laplace draws failed")
 def test_every_family_fits_and_generates():
     """Each family as a column of one chain, under one weight per record and strictly."""
     rng = np.random.default_rng(5)

@@ -13,7 +13,7 @@ import numpy as np
 from alphasynth.errors import InputError
 from alphasynth.formula import Formula, compute_terms, learn_terms
 from alphasynth.records import Records
-from alphasynth.values import as_text, is_numeric, plain
+from alphasynth.values import as_text, is_numeric, plain, present
 
 MOST_TERMS = 500
 SPEARMAN, CRAMER, ETA = "Spearman's rho", "Cramér's V", "correlation ratio eta"
@@ -37,8 +37,11 @@ def pairs(records: Records) -> list[Pair]:
 
 
 def association(records: Records, pair: Pair) -> float:
-    """The pair's association; NaN where a column does not vary."""
-    x, y, counts = records.columns[pair.one], records.columns[pair.other], records.counts
+    """The pair's association among rows that have both values; NaN where a column does not vary."""
+    there = present(records, pair.one) & present(records, pair.other)
+    x, y, counts = records.columns[pair.one][there], records.columns[pair.other][there], records.counts[there]
+    if len(counts) < 2:
+        return float("nan")
     if pair.measure == SPEARMAN:
         return _spearman(_numbers(x), _numbers(y), counts)
     if pair.measure == CRAMER:

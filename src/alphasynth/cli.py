@@ -123,6 +123,9 @@ def synthesize(
     public: Annotated[
         list[str] | None, typer.Option(help="Columns, comma-separated, that are public and released as they are.")
     ] = None,
+    survey_weights: Annotated[
+        str | None, typer.Option(help="Public column of survey weights, by which the report weights its statistics.")
+    ] = None,
     scale: Annotated[float | None, typer.Option(help="LW, CW: alpha = scale (1 - risk) + shift.")] = None,
     shift: Annotated[float | None, typer.Option(help="LW, CW: see --scale.")] = None,
     radius: Annotated[

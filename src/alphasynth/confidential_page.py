@@ -65,13 +65,21 @@ def measured(
     rates: Sequence[tuple[str, MatchRates]] = (),
     public: Sequence[str] = (),
     scalar: float | None = None,
+    survey_weights: str | None = None,
 ) -> Outcome:
     """A synthesizer's tables, measured against the confidential records; risk is measured on their response.
 
     Identification risk compares rows that share the `known` columns' values.
     """
     utility = evaluate(
-        held, tables, draws=draws, regressions=regressions, quantiles=quantiles, public=public, scalar=scalar
+        held,
+        tables,
+        draws=draws,
+        regressions=regressions,
+        quantiles=quantiles,
+        public=public,
+        scalar=scalar,
+        survey_weights=survey_weights,
     )
     numeric = is_numeric(held.columns[held.response])
     risks = tuple(_risk_within(held, tables, *reach, known) for reach in radii) if numeric else ()
@@ -170,6 +178,7 @@ def _utility(held: Records, shown: Sequence[Outcome], weightings: Sequence[Weigh
             figures.mean_densities(weightings, confidential.mean),
         ]
         blocks += _figures(drawn)
+    blocks += _lines(measures.weighted_lines(utilities))
     blocks += _lines(measures.share_lines(utilities))
     others = [n for n in held.columns if n != response and is_numeric(held.columns[n]) and _compared(n, utilities)]
     for name in others[:MOST_COLUMNS]:

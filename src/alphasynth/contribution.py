@@ -150,6 +150,9 @@ class Censored:
         return Bounded(model, CensoredAt(min(1.0, epsilon / self.cut), float(self.cut)), epsilon)
 
 
+LEAST_A = 0.2  # of the draws that follow a first one
+
+
 @dataclass(frozen=True)
 class Recentred:
     """Censor twice: a first draw, and then draws from contributions centred at what it makes of each record.
@@ -157,7 +160,8 @@ class Recentred:
     The first draw is that of `Censored` at a `share` of the budget. Then g(x, theta) =
     clip(a (f_theta(x) - f_first(x)), -epsilon / 2, epsilon / 2) with a = min(1, epsilon / (2 `reach`)), epsilon being
     what is left for each draw: near the first draw few records are cut, so that the tails count and much less
-    tempering is needed. The first draw is itself private, and costs add up.
+    tempering is needed. The first draw is itself private, and costs add up. Where so little is left that a would be
+    below 0.2, most records would be cut again: there it is `Censored`, with all of the budget.
     """
 
     cut: float = 8.0
@@ -178,6 +182,10 @@ class Recentred:
         while Fraction(first) + m * Fraction(second) > m * Fraction(epsilon):
             second = math.nextafter(second, 0.0)
         return first, second
+
+    def pays(self, epsilon: float, m: int) -> bool:
+        """Whether the draws that follow a first one would be tempered little enough; public, as all of this is."""
+        return self.parts(epsilon, m)[1] / (2 * self.reach) >= LEAST_A
 
     def bounded(self, model: Model, epsilon: float) -> Bounded:
         """The model of the first draw at its own epsilon."""

@@ -21,7 +21,7 @@ from alphasynth.records import Records
 from alphasynth.risk import Aligned, MatchRates, match_rates, mean_rates
 from alphasynth.tables import is_database, open_table
 from alphasynth.utility import SEED, shared_columns
-from alphasynth.values import QUANTILES, conform, is_numeric, plain, read_records
+from alphasynth.values import QUANTILES, conform, gaps_among, is_numeric, plain, read_records
 
 COMPARED = "What was compared"
 
@@ -42,6 +42,7 @@ class Request:
     known: tuple[str, ...] = ()
     aligned: bool = False
     holdout: str | None = None
+    survey_weights: str | None = None
     delimiter: str | None = None
     encoding: str = "utf-8"
 
@@ -63,6 +64,8 @@ class Evaluation:
         of = {label: utility}
         found = {
             "statistics": measures.statistic_lines(of, {label: is_vector(self.outcome.rules)}),
+            "weighted_statistics": measures.weighted_lines(of),
+            "shares": measures.share_lines(of),
             "distances": measures.distance_lines(of),
             "propensity": measures.propensity_lines(of),
             "associations": measures.association_lines(of),
@@ -101,7 +104,8 @@ def run(request: Request) -> Evaluation:
     names = list(dict.fromkeys((*names, *request.known)))
     origins = [_origin(address) for address in request.synthetic]
     rules = sorted({rule for origin in origins if origin is not None for rule in origin.rules})
-    held = read_records(confidential, names)
+    gaps = gaps_among([confidential, *synthetic], names)
+    held = read_records(confidential, names, gaps)
     target = request.target or next((name for name in names if is_numeric(held.columns[name])), names[0])
     if target not in held.columns:
         raise InputError(f"--target must be one of the columns compared, found {target!r}")
@@ -110,7 +114,7 @@ def run(request: Request) -> Evaluation:
     if request.aligned and not is_numeric(held.columns[target]):
         raise InputError(f"--aligned needs a numeric column to match on, found {target!r}")
     held = _of(held, target)
-    tables = [conform(held, read_records(table, names)) for table in synthetic]
+    tables = [conform(held, read_records(table, names, gaps)) for table in synthetic]
     radii = [(radius, request.relative) for radius in request.radii or ()] or list(RADII)
     outcome = measured(
         None,
@@ -124,11 +128,12 @@ def run(request: Request) -> Evaluation:
         radii,
         request.known,
         _aligned(held, tables, request.known, radii) if request.aligned else (),
+        survey_weights=request.survey_weights,
     )
     nearest = None
     if request.holdout is not None:
         rng = np.random.default_rng(SEED)
-        holdout = conform(held, read_records(open_table(request.holdout), names))
+        holdout = conform(held, read_records(open_table(request.holdout), names, gaps))
         nearest = nearest_distances(rng, held, tables, holdout)
     shown = tuple(
         "a table of a database" if is_database(address) else Path(address).name for address in request.synthetic

@@ -19,11 +19,16 @@ from alphasynth.two_part import Hurdle, ZeroInflated
 
 
 class Family(NamedTuple):
-    """How a family's model is made: from a column's name, what is declared of it, coefficients' prior and K."""
+    """How a family's model is made: from a column's name, what is declared of it, coefficients' prior and K.
+
+    `levels` says that it holds categories, and `cut` how far below its largest log-likelihood a record of a table model
+    is cut unless told: little where that is a probability, more where a zero and a value are weighed together.
+    """
 
     make: Callable[[str, Declared, CoefficientPrior, int], Any]
     around: Callable[[Any, CoefficientPrior, int], Any] | None = None
     levels: bool = False
+    cut: float = 8.0
 
     def model(self, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Any:
         """The model of a column with K terms."""
@@ -32,9 +37,9 @@ class Family(NamedTuple):
 
 
 FAMILIES = {
-    "bernoulli": Family(Bernoulli.of, levels=True),
-    "categorical": Family(Categorical.of, levels=True),
-    "ordinal": Family(Ordinal.of, levels=True),
+    "bernoulli": Family(Bernoulli.of, levels=True, cut=5.0),
+    "categorical": Family(Categorical.of, levels=True, cut=5.0),
+    "ordinal": Family(Ordinal.of, levels=True, cut=5.0),
     "normal": Family(Normal.of),
     "log_normal": Family(log_normal),
     "gamma": Family(Gamma.of),
@@ -44,9 +49,9 @@ FAMILIES = {
     "zero_inflated_negative_binomial": Family(NegativeBinomial.of, ZeroInflated.around),
     "hurdle_poisson": Family(Poisson.of, Hurdle.around),
     "hurdle_negative_binomial": Family(NegativeBinomial.of, Hurdle.around),
-    "two_part_normal": Family(Normal.of, Hurdle.around),
-    "two_part_log_normal": Family(log_normal, Hurdle.around),
-    "two_part_gamma": Family(Gamma.of, Hurdle.around),
+    "two_part_normal": Family(Normal.of, Hurdle.around, cut=12.0),
+    "two_part_log_normal": Family(log_normal, Hurdle.around, cut=12.0),
+    "two_part_gamma": Family(Gamma.of, Hurdle.around, cut=12.0),
 }
 
 

@@ -122,6 +122,8 @@ def association_lines(utilities: Mapping[str, Utility]) -> Lines:
         for a in u.associations
     ]
     heads = ("synthesizer", "one column", "and", "measure", "confidential", "synthetic", "range over tables")
+    if all(u.tables == 1 for u in utilities.values()):  # one table has no range
+        return Lines("Associations of pairs of columns", heads[:-1], [line[:-1] for line in lines])
     return Lines("Associations of pairs of columns", heads, lines)
 
 
@@ -134,6 +136,17 @@ def share_lines(utilities: Mapping[str, Utility]) -> Lines:
     ]
     heads = ("synthesizer", "column", "level", "confidential share", "synthetic share", "difference")
     return Lines("Shares of levels by column", heads, lines)
+
+
+def weighted_lines(utilities: Mapping[str, Utility]) -> Lines:
+    """Statistics weighted by a column of survey weights."""
+    lines = [
+        (label, w.column, w.statistic, w.confidential, w.synthetic, w.synthetic - w.confidential)
+        for label, u in utilities.items()
+        for w in u.weighted
+    ]
+    heads = ("synthesizer", "column", "statistic", "confidential", "synthetic", "difference")
+    return Lines("Statistics weighted by the survey weights", heads, lines)
 
 
 def coefficient_lines(utilities: Mapping[str, Utility]) -> Lines:

@@ -182,10 +182,19 @@ def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
             ("posterior draws", f"{guarantee.num_draws:,}, by {guarantee.sampler}"),
             *_strict_facts(guarantee),
         ),
+        *contribution_table(guarantee),
         page.text("The promise in words, and its limits:"),
         page.items(*guarantee.promise.split("; ")),
         page.note(f"In one sentence: {guarantee}"),
     )
+
+
+def contribution_table(guarantee: PublicGuarantee) -> list[page.Block]:
+    """What a record adds in each column of a strict chain."""
+    if len(guarantee.columns) < 2 or not guarantee.contribution:
+        return []
+    lines = [tuple(words.split(": ", 1)) for words in guarantee.contribution]
+    return [page.table("What a record adds, by column", ("column", "contribution"), lines)]
 
 
 def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
@@ -202,7 +211,10 @@ def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
     return [
         (f"epsilon when {what} is replaced", as_written(guarantee.epsilon_replace or 0)),
         *concentrated,
-        ("what a record adds", "; ".join(guarantee.contribution)),
+        (
+            "what a record adds",
+            "by column, see below" if len(guarantee.columns) > 1 else "; ".join(guarantee.contribution),
+        ),
         ("public grid", "; ".join(guarantee.grid) or "none: Markov chain Monte Carlo"),
     ]
 

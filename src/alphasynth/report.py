@@ -22,6 +22,7 @@ from alphasynth.images import save
 from alphasynth.interruption import Interruption
 from alphasynth.marks import Figure
 from alphasynth.propensity import MOST_LEVELS
+from alphasynth.public_page import contribution_table
 from alphasynth.records import Records
 from alphasynth.run_folder import CONFIDENTIAL, RELEASE
 from alphasynth.run_results import MOST_ROWS, RunResults, read_run
@@ -85,6 +86,7 @@ def _outcomes(results: RunResults) -> list[Outcome]:
         rates=rates_of(held, tables, covariates, radii),
         public=guarantee.public_columns,
         scalar=guarantee.scalar,
+        survey_weights=results.settings.get("survey_weights"),
     )
     return [*(Outcome(w, w.label) for w in before), last]
 
@@ -148,7 +150,7 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
         blocks.append(page.table("Searches", heads, searches))
     names: tuple[str, ...] = ("synthesizer", "sampler", "acceptance", "effective draws", "R-hat", "k-hat")
     if len(guarantee.columns) > 1:
-        blocks.append(_columns_table(guarantee))
+        blocks += _columns_table(guarantee)
         names = ("synthesizer", "column", *names[1:])
     lines = [line for entry in summary["rounds"] for line in _diagnostics(entry)]
     return [*blocks, page.table("Samplers", names, lines, series=True), page.note(str(summary["guarantee"]))]
@@ -159,7 +161,8 @@ def _rounds(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> page.Bloc
     lines = [_round(entry) for entry in summary["rounds"]]
     if guarantee.scope == STRICT:
         heads: tuple[str, ...] = ("synthesizer", "what a record adds", "epsilon per draw", "seconds")
-        words = "; ".join(guarantee.contribution)
+        several = len(guarantee.columns) > 1
+        words = "by column, see below" if several else "; ".join(guarantee.contribution)
         return page.table("The fit", heads, [(line[0], words, line[4], line[6]) for line in lines], series=True)
     heads = ("synthesizer", "rule", "with", "Delta", "epsilon per draw", "mean weight", "seconds")
     return page.table("Rounds; Delta and epsilon are rounded up", heads, lines, series=True)
@@ -212,7 +215,7 @@ def _model(guarantee: PublicGuarantee) -> str:
     return f"{guarantee.formula}, {guarantee.family}"
 
 
-def _columns_table(guarantee: PublicGuarantee) -> page.Block:
+def _columns_table(guarantee: PublicGuarantee) -> list[page.Block]:
     """The columns' models and their parts of the budget."""
     heads = ("column", "formula", "family", "part of the budget", "epsilon per draw")
     lines = [
@@ -226,7 +229,7 @@ def _columns_table(guarantee: PublicGuarantee) -> page.Block:
         for entry in guarantee.columns
     ]
     kept = heads if any(line[-1] is not None for line in lines) else heads[:-1]
-    return page.table("Columns", kept, [line[: len(kept)] for line in lines])
+    return [page.table("Columns", kept, [line[: len(kept)] for line in lines]), *contribution_table(guarantee)]
 
 
 def write_pages(run: Path, figures: bool = False, signals: Interruption = INERT) -> Rendered:

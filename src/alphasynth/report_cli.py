@@ -42,7 +42,11 @@ def evaluate(
     target: Annotated[str | None, typer.Option(help="Column that risk is measured on (the first numeric one).")] = None,
     quantiles: Annotated[Names, typer.Option(help="Quantiles to compare, 0.15,0.9 unless told.")] = None,
     regression: Annotated[
-        Names, typer.Option(help="Formula to fit to every table, 'visits ~ age + C(sex)'; may be repeated.")
+        Names,
+        typer.Option(
+            help="Formula to fit to every table, 'visits ~ age + C(sex)' or 'negative binomial: visits ~ age'; may be "
+            "repeated."
+        ),
     ] = None,
     draws: Annotated[
         Names,
@@ -58,6 +62,9 @@ def evaluate(
     ] = False,
     holdout: Annotated[
         str | None, typer.Option(help="Table of like records that no synthesizer saw, for nearest-record distances.")
+    ] = None,
+    survey_weights: Annotated[
+        str | None, typer.Option(help="Public column of survey weights, by which statistics are weighted too.")
     ] = None,
     page: Annotated[Path | None, typer.Option(help="Also write a page, HTML; confidential.")] = None,
     delimiter: Annotated[str | None, typer.Option(help="Of the confidential file, where it is text.")] = None,
@@ -83,6 +90,7 @@ def evaluate(
         known=tuple(split(known) or ()),
         aligned=aligned,
         holdout=holdout,
+        survey_weights=survey_weights,
         delimiter=delimiter,
         encoding=encoding,
     )

@@ -31,6 +31,7 @@ class Settings:
     whole: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     weights: str = "record"
+    survey_weights: str | None = None
     epsilon: float | None = None
     public: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
@@ -154,7 +155,12 @@ def _words(kind: Any) -> str:
 
 
 def _check_model(settings: Settings) -> None:
-    """Refuse a run without a model, or with two."""
+    """Refuse a run without a model, or with two, and survey weights that are not public."""
+    if settings.survey_weights is not None and settings.survey_weights not in settings.public:
+        raise InputError(
+            f"--survey-weights must be a column declared public (--public), found {settings.survey_weights!r}, which "
+            "is not; without it the column can be synthesized like any other"
+        )
     beside = [n for n in ("formula", "family", "levels", "range", "whole", "missing") if getattr(settings, n)]
     if settings.model is not None and beside:
         raise InputError(f"--model states the columns' models, found {option(beside[0])} beside it")

@@ -15,7 +15,16 @@ import numpy as np
 
 from alphasynth.automatic import Automatic
 from alphasynth.chain import AnyProblem, Chain
-from alphasynth.contribution import BetaDivergence, BetaDivergenceAt, Bounded, CensoredAt, Recentred, Strict, plain
+from alphasynth.contribution import (
+    BetaDivergence,
+    BetaDivergenceAt,
+    Bounded,
+    Censored,
+    CensoredAt,
+    Recentred,
+    Strict,
+    plain,
+)
 from alphasynth.counts import NegativeBinomial, Poisson, count_columns
 from alphasynth.errors import InputError, StrictWarning
 from alphasynth.fit import Problem, in_64_bit
@@ -50,6 +59,8 @@ def bind(
                 f"bound must be at least {bound:.4g}, which the public grid has, found {contribution.bound!r}"
             )
         contribution = replace(contribution, bound=contribution.bound or bound)
+    if isinstance(contribution, Recentred) and not contribution.pays(epsilon, m):
+        contribution = Censored(contribution.cut)
     if isinstance(contribution, Recentred):
         first, second = contribution.parts(epsilon, m)
         return contribution.bounded(model, first), sampler, Recentring(contribution, second, epsilon)

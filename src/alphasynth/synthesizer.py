@@ -15,6 +15,7 @@ from alphasynth.audit import MOST_ROWS, Finding, Subject, audit
 from alphasynth.automatic import Automatic
 from alphasynth.binding import BoundTable, bind_table
 from alphasynth.chain import AnyProblem, Chain, blocks_of, columns_of
+from alphasynth.contribution import Censored, Recentred, Strict
 from alphasynth.declared import Declared
 from alphasynth.errors import InputError, found, require_positive, require_whole
 from alphasynth.families import FAMILIES, bind_column
@@ -140,6 +141,7 @@ class Synthesizer:
             "bound": bound,
         }
         self.mechanism = _mechanism(mechanism, {name: value for name, value in given.items() if value is not None})
+        self.cut_is_given = cut is not None or isinstance(mechanism, Mechanism)
         self.m = require_whole("m", m)
         self.epsilon = _positive("epsilon", epsilon)
         _check_aim(self.mechanism, self.epsilon, given)
@@ -312,8 +314,9 @@ class Synthesizer:
             if self.mechanism.contribution is not None:
                 # Of a column with covariates there may be as many distinct rows as records: too many for a grid.
                 chosen = sampler if "X" in rows.columns else self.sampler
+                contribution = self._contribution(whole.columns[number].family)
                 column, sampler, then = strict.bind(
-                    self.mechanism.contribution, column, rows, epsilons[number], self.m, self.grid, chosen
+                    contribution, column, rows, epsilons[number], self.m, self.grid, chosen
                 )
                 return Problem(records, column, rows, sampler, self.num_draws, self.thresh, then)
             return Problem(records, column, rows, sampler, self.num_draws, self.thresh)
@@ -323,6 +326,14 @@ class Synthesizer:
         if prior is None and len(whole.columns) > 1:
             prior = CHAIN_PRIOR
         return bind_table(whole, records, finish, prior, self.strict)
+
+    def _contribution(self, family: str) -> Strict:
+        """The strict contribution of a column: cut where its family is, unless the user said where."""
+        contribution = self.mechanism.contribution
+        assert contribution is not None, "strict"
+        if self.cut_is_given or not isinstance(contribution, Censored | Recentred):
+            return contribution
+        return replace(contribution, cut=FAMILIES[family].cut)
 
     def _split(self, records: Records) -> Records:
         """Records told apart by weights of the user's own."""

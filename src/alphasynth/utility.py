@@ -22,11 +22,13 @@ from alphasynth.values import (
     Values,
     as_text,
     conform,
+    gaps_among,
     is_numeric,
     present,
     read_records,
     statistics,
     values_of,
+    weighted_statistics,
 )
 
 Table = Frame | Stored | Records
@@ -134,6 +136,16 @@ class Share:
     synthetic: float
 
 
+@dataclass(frozen=True)
+class Weighted:
+    """A statistic weighted by a column of survey weights: in the confidential table, and in the synthetic ones."""
+
+    column: str
+    statistic: str
+    confidential: float
+    synthetic: float
+
+
 @dataclass(frozen=True, eq=False)
 class Utility:
     """All measures of a set of synthetic tables against the confidential one (confidential)."""
@@ -147,6 +159,7 @@ class Utility:
     associations: tuple[Associated, ...] = ()
     coefficients: tuple[Coefficient, ...] = ()
     shares: tuple[Share, ...] = ()
+    weighted: tuple[Weighted, ...] = ()
 
     def comparison(self, column: str, statistic: str) -> Comparison:
         """The comparison of one statistic of one column."""
@@ -166,14 +179,16 @@ def evaluate(
     regressions: Sequence[str] | None = None,
     public: Sequence[str] = (),
     scalar: float | None = None,
+    survey_weights: str | None = None,
 ) -> Utility:
     """Compare synthetic tables, ours or anyone's, with the confidential table; what comes out is confidential.
 
     `columns` are those compared, unless told all that the tables share; `draws` says which table came from which draw
     of parameters, unless told each from its own; `regressions` are formulas, unless told one of the first numeric
     column on the others; `public` columns were released as they are, and are compared only together with others;
-    `scalar` is the public number by which a strict mechanism tempers every record. Raises `InputError` for tables that
-    do not fit together.
+    `scalar` is the public number by which a strict mechanism tempers every record; `survey_weights` names a public
+    column by which statistics are weighted, beside those without weights. Rows with a gap take no part in the
+    statistics of that column. Raises `InputError` for tables that do not fit together.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"y": range(100)})
@@ -184,8 +199,9 @@ def evaluate(
     if not synthetic:
         raise InputError("synthetic must hold at least one table, found none")
     names = shared_columns([confidential, *synthetic], columns)
-    held = read_records(confidential, names)
-    tables = [conform(held, read_records(table, names)) for table in synthetic]
+    gaps = gaps_among([confidential, *synthetic], names)
+    held = read_records(confidential, names, gaps)
+    tables = [conform(held, read_records(table, names, gaps)) for table in synthetic]
     if draws is not None and len(draws) != len(tables):
         raise InputError(f"draws must name one draw per table, found {len(draws)} for {len(tables)}")
     rng = np.random.default_rng(SEED)
@@ -215,7 +231,33 @@ def evaluate(
             if not is_numeric(held.columns[name]) and name not in public
             for share in _shares(name, held, tables)
         ),
+        weighted=tuple(
+            _weighted(survey_weights, [n for n in compared if n != survey_weights], held, tables, quantiles)
+        ),
     )
+
+
+def _weighted(
+    weights: str | None, columns: Sequence[str], held: Records, tables: Sequence[Records], quantiles: Sequence[float]
+) -> list[Weighted]:
+    """Statistics of every numeric column, weighted by the survey's own column."""
+    if weights is None:
+        return []
+    for records in (held, *tables):
+        column = records.columns.get(weights)
+        if column is None or not is_numeric(column) or not (np.asarray(column) > 0).all():
+            raise InputError(f"survey weights must be a column of numbers above 0, found that {weights!r} is not")
+    found = []
+    for name in columns:
+        own, *others = (_weighted_of(records, name, weights, quantiles) for records in (held, *tables))
+        found += [Weighted(name, word, own[word], float(np.mean([o[word] for o in others]))) for word in own]
+    return found
+
+
+def _weighted_of(records: Records, name: str, weights: str, quantiles: Sequence[float]) -> dict[str, float]:
+    there = present(records, name)
+    by_row = records.counts[there] * np.asarray(records.columns[weights], np.float64)[there]
+    return weighted_statistics(np.asarray(records.columns[name], np.float64)[there], by_row, quantiles)
 
 
 MOST_SHOWN = 20  # levels of a column whose shares are compared; the rest are put together

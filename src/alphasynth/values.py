@@ -11,7 +11,7 @@ import numpy as np
 from alphasynth.declared import Declared
 from alphasynth.errors import InputError, found
 from alphasynth.frames import Frame, column_names, require, to_arrow
-from alphasynth.gaps import split_gaps
+from alphasynth.gaps import gap_counts, split_gaps
 from alphasynth.grouping import Stored
 from alphasynth.records import Records
 from alphasynth.table_model import indicator_of
@@ -175,6 +175,40 @@ def as_text(column: Any) -> np.ndarray:
 def plain(column: Any) -> np.ndarray:
     """Numbers as they are, everything else as text."""
     return np.asarray(column, np.float64) if is_numeric(column) else as_text(column)
+
+
+def gaps_among(tables: Sequence[Frame | Stored | Records], columns: Sequence[str]) -> dict[str, Declared]:
+    """Columns that have gaps in some table, as `read_records` takes them."""
+    found: dict[str, Declared] = {}
+    for table in tables:
+        if isinstance(table, Records):
+            continue
+        held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
+        if any(held.count(name) != 1 for name in columns):
+            continue  # refused where the table is read
+        if isinstance(table, Stored):
+            grouped = table.group(columns, ())
+            gaps = gap_counts(grouped.columns, grouped.counts)
+        else:
+            gaps = gap_counts(to_arrow(table, columns), None)
+        found |= {name: Declared(missing="model") for name in gaps}
+    return found
+
+
+def weighted_statistics(values: np.ndarray, weights: np.ndarray, quantiles: Sequence[float]) -> dict[str, float]:
+    """Mean, quantiles and sd of values with weights above 0.
+
+    >>> weighted_statistics(np.array([1.0, 2.0]), np.array([3.0, 1.0]), [0.5])["mean"]
+    1.25
+    """
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    total = weights.sum()
+    mean = float(values @ weights / total)
+    reached = np.cumsum(weights) / total
+    places = {("median" if q == 0.5 else f"q{q * 100:.10g}"): q for q in (0.5, *sorted(set(quantiles) - {0.5}))}
+    found = {name: float(values[np.searchsorted(reached, q - 1e-12)]) for name, q in places.items()}
+    return {"mean": mean, **found, "sd": float(np.sqrt(weights @ (values - mean) ** 2 / total))}
 
 
 def values_of(records: Records, column: str) -> Values:
