@@ -31,7 +31,16 @@ def visits(n=300):
 
 
 def run(*arguments):
-    return run_command([str(argument) for argument in arguments])
+    """Run a command; of formulas and families the last one counts, since several would make a chain."""
+    return run_command(_last([str(argument) for argument in arguments]))
+
+
+def _last(words):
+    for option in ("--formula", "--family"):
+        while words.count(option) > 1:
+            place = words.index(option)
+            words = words[:place] + words[place + 2 :]
+    return words
 
 
 def synthesize(table, *more, out="run"):
@@ -44,4 +53,4 @@ def read(path):
 
 def start(*arguments, **options):
     environment = {**os.environ, "XDG_CACHE_HOME": str(Path.cwd() / "cache")}
-    return subprocess.Popen([*COMMAND, *map(str, arguments)], env=environment, **options)
+    return subprocess.Popen([*COMMAND, *_last([str(a) for a in arguments])], env=environment, **options)

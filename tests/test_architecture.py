@@ -166,7 +166,10 @@ def test_commands_in_the_documents_run(tmp_path, monkeypatch, capsys):
     people = {"person": np.arange(900) // 4, "age": rng.integers(18, 80, 900), "sex": rng.choice(["f", "m"], 900)}
     pd.DataFrame({**people, "visits": rng.negative_binomial(2, 0.2, 900)}).to_parquet("visits.parquet")
     commands = []
-    for path in (ROOT / "README.md", ROOT / "docs" / "command-line.md", ROOT / "docs" / "evaluation.md"):
+    for path in (
+        ROOT / "README.md",
+        *(ROOT / "docs" / f"{name}.md" for name in ("command-line", "evaluation", "tables")),
+    ):
         for block in re.findall(r"```console\n(.*?)```", path.read_text(), re.DOTALL):
             commands += [line for line in block.splitlines() if line.startswith("alphasynth")]
     assert len(commands) > 6

@@ -25,7 +25,7 @@ GOOD = {"formula": "y ~ 1", "family": "negative_binomial", "mechanism": "LW", "m
         ),
         ({"formula": "y ~ center(x)"}, "covariates must be declared public.*'x'"),
         ({"formula": "y"}, "formula must read 'response ~ terms'"),
-        ({"family": "gamma"}, "family must be .*poisson, negative_binomial, found 'gamma'"),
+        ({"family": "gumbel"}, "family must be .*poisson, negative_binomial, .*found 'gumbel'"),
         ({"mechanism": "XW"}, "mechanism must be one of"),
         ({"mechanism": 3}, "mechanism must be a name or a Mechanism, found int"),
         ({"mechanism": "CW"}, "needs a radius"),

@@ -213,11 +213,13 @@ def test_what_a_family_cannot_hold_is_refused(name, values, declared, words):
         FAMILIES[name].model("y", declared, NormalPrior(), 1).read("y", values, declared, True)
 
 
-def test_three_hundred_categories_alone_but_not_with_many_terms():
-    many = Declared(levels=tuple(f"code {i}" for i in range(300)))
-    assert FAMILIES["categorical"].model("y", many, NormalPrior(), 1).prior.size == 299
-    with pytest.raises(InputError, match=r"at most 400 coefficients, found 2,990 .*merge rare levels"):
-        FAMILIES["categorical"].model("y", many, NormalPrior(), 10)
+def test_too_many_categories_are_refused_with_what_to_do():
+    many, some = (Declared(levels=tuple(f"code {i}" for i in range(number))) for number in (300, 80))
+    with pytest.raises(InputError, match=r"at most 100 coefficients, found 299 .*merge rare levels, or declare it"):
+        FAMILIES["categorical"].model("y", many, NormalPrior(), 1)
+    assert FAMILIES["categorical"].model("y", some, NormalPrior(), 1).prior.size == 79
+    with pytest.raises(InputError, match=r"found 790 .*drop terms from its formula \('y ~ 1' takes 79\)"):
+        FAMILIES["categorical"].model("y", some, NormalPrior(), 10)
 
 
 def test_spreads_have_a_smallest_value():

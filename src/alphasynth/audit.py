@@ -87,11 +87,10 @@ class Subject:
 
     def __post_init__(self) -> None:
         """Refuse weights that belong to the rows of one table."""
-        if any(isinstance(rule, Given | PerColumn) for rule in self.mechanism.rules):
-            raise InputError(
-                "an audit needs weights by record that can be made for a neighbour, found others (Given, or weights "
-                "per column)"
-            )
+        if any(isinstance(rule, Given) for rule in self.mechanism.rules):
+            raise InputError("an audit needs weights that can be made for a neighbour, found Given ones")
+        if any(isinstance(rule, PerColumn) for rule in self.mechanism.rules):
+            raise InputError("an audit needs one weight per record, found weights per column")
 
 
 def audit(

@@ -15,7 +15,7 @@ from alphasynth.model import Array, Columns, Theta, linear
 from alphasynth.priors import CoefficientPrior, LinearPrior, OrdinalPrior
 
 # More coefficients than this take minutes and more to draw: (levels - 1) times the terms of the formula.
-MOST_COEFFICIENTS = 400
+MOST_COEFFICIENTS = 100
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,12 @@ class Categorical:
             raise InputError(f"column {name!r} must have at least two levels, found {levels}")
         size = (levels - 1) * K
         if size > MOST_COEFFICIENTS:
+            fewer = f"drop terms from its formula ('{name} ~ 1' takes {levels - 1})"
+            if levels - 1 > MOST_COEFFICIENTS:
+                fewer = "declare it public, or leave it out"
             raise InputError(
                 f"column {name!r} must take at most {MOST_COEFFICIENTS} coefficients, found {size:,} ({levels - 1} for "
-                f"each of {K} terms): merge rare levels, drop terms from its formula ('{name} ~ 1' takes "
-                f"{levels - 1}), or make it ordinal"
+                f"each of {K} terms): merge rare levels, or {fewer}"
             )
         return cls(LinearPrior(coefficients, size), K, levels)
 

@@ -86,7 +86,8 @@ def scope_of(rules: Sequence[str], strict: bool) -> str:
 class StrictTerms:
     """What a strict promise rests on, all public: epsilon per draw, the contribution and its numbers, the grid.
 
-    `by_column` divides epsilon per draw over the columns of a chain.
+    `by_column` divides epsilon per draw over the columns of a chain; `pure_only` says that the parts of a draw were
+    not of one range, so that nothing is stated beside the pure epsilon.
     """
 
     epsilon_per_draw: float
@@ -95,6 +96,7 @@ class StrictTerms:
     scalar: float | None = None
     at_limit: bool = False
     by_column: tuple[float, ...] = ()
+    pure_only: bool = False
 
     @property
     def exact(self) -> bool:
@@ -280,7 +282,8 @@ class Guarantee:
             "scalar": self.strict.scalar,
             "epsilon_replace": of_unit(self.policy_epsilon, 2 * self.max_rows),
         }
-        if not self.strict.exact:  # concentrated privacy does not survive a chain that is slightly off
+        # Concentrated privacy does not survive a chain that is slightly off.
+        if not self.strict.exact or self.strict.pure_only:
             return stated
         rho = concentrated(self.strict.epsilon_per_draw, self.m, self.max_rows)
         pure = of_unit(self.policy_epsilon, self.max_rows)

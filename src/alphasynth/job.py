@@ -147,6 +147,7 @@ def synthesizer_of(settings: Settings) -> Synthesizer:
         family=settings.family,
         declared=declared,
         weights=settings.weights,  # type: ignore[arg-type]
+        survey_weights=settings.survey_weights,
         mechanism=settings.mechanism,
         m=settings.m,
         epsilon=settings.epsilon,

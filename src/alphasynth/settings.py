@@ -72,9 +72,14 @@ class Settings:
     def of(cls, given: Mapping[str, Any]) -> Settings:
         """Settings from those given; raise `InputError` for what is missing, unknown or of the wrong type."""
         check_types(given)
-        missing = [option(f.name) for f in fields(cls) if f.default is MISSING and f.name not in given]
+        missing = [f.name for f in fields(cls) if f.default is MISSING and f.name not in given]
+        if given.get("model") is None:
+            missing += [name for name in ("formula", "family") if given.get(name) is None]
         if missing:
-            raise InputError(f"a run needs {', '.join(missing)}, found none")
+            order = ("table", "formula", "family", "mechanism", "m", "out")
+            words = ", ".join(option(name) for name in sorted(missing, key=order.index))
+            beside = " (or --model)" if "formula" in missing else ""
+            raise InputError(f"a run needs {words}{beside}, found none")
         values: dict[str, Any] = {
             name: _several(name, value) if isinstance(value, list | tuple) else value for name, value in given.items()
         }
@@ -164,10 +169,6 @@ def _check_model(settings: Settings) -> None:
     beside = [n for n in ("formula", "family", "levels", "range", "whole", "missing") if getattr(settings, n)]
     if settings.model is not None and beside:
         raise InputError(f"--model states the columns' models, found {option(beside[0])} beside it")
-    if settings.model is None:
-        missing = [option(name) for name in ("formula", "family") if getattr(settings, name) is None]
-        if missing:
-            raise InputError(f"a run needs {', '.join(missing)}, or --model, found none")
 
 
 def _check_choices(settings: Settings) -> None:

@@ -128,6 +128,7 @@ def together(chain: Chain, parts: Sequence[StrictTerms]) -> StrictTerms:
         grid=tuple(f"{name}: {', '.join(part.grid)}" for name, part in named) if exact else (),
         at_limit=any(part.at_limit for part in parts),
         by_column=tuple(part.epsilon_per_draw for part in parts),
+        pure_only=any(part.pure_only for part in parts),
     )
 
 
@@ -176,7 +177,8 @@ def _recentred_terms(problem: Problem, then: Recentring, model: Bounded, release
         f"then: a {second.contribution.scalar!r}, centre the log-likelihood of the own record at the first draw, "
         f"clipped to a range of {then.epsilon!r}",
     )
-    return StrictTerms(then.in_all, words, first.grid, second.contribution.scalar, first.at_limit)
+    scalar, limit = second.contribution.scalar, first.at_limit
+    return StrictTerms(then.in_all, words, first.grid, scalar, limit, pure_only=True)
 
 
 @in_64_bit

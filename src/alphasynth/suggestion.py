@@ -20,11 +20,12 @@ from alphasynth.errors import InputError
 from alphasynth.families import FAMILIES
 from alphasynth.gaps import missing
 from alphasynth.grouping import Stored
+from alphasynth.inspection import POISSON
 from alphasynth.priors import NormalPrior
 from alphasynth.table_model import ColumnModel, TableModel
 
 # Numbers with at most this many values are levels; text with more is left out.
-FEW_VALUES, MOST_LEVELS = 8, 300
+FEW_VALUES, MOST_LEVELS = 8, 100
 # Coefficients that a column's formula may take; a covariate's levels; columns on a right-hand side.
 MOST_COEFFICIENTS, MOST_COVARIATE_LEVELS, MOST_COVARIATES = 40, 8, 12
 # Positive values whose largest is so many times their smallest are called skewed; so many are 0 where zeros stand out.
@@ -32,8 +33,8 @@ SKEWED, ZEROS = 20.0, 0.02
 # Covariates whose limits are so far apart, or so near, are scaled by them.
 WIDE, NARROW = 100.0, 0.4
 ORDER = (
-    *("bernoulli", "categorical", "ordinal", "normal", "log_normal", "two_part_normal", "two_part_log_normal"),
-    "negative_binomial",
+    *("bernoulli", "categorical", "normal", "log_normal", "two_part_normal", "two_part_log_normal"),
+    *("poisson", "negative_binomial"),
 )
 
 
@@ -102,7 +103,6 @@ def _look(table: Stored, name: str) -> _Column | str:
     if len(held) == 0:
         return "it has no values"
     kind = held.type.value_type if pa.types.is_dictionary(held.type) else held.type
-    ordered = pa.types.is_dictionary(held.type) and held.type.ordered
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if len(held) == 1:
         return "it has one value"
@@ -110,17 +110,18 @@ def _look(table: Stored, name: str) -> _Column | str:
     whole = is_number and bool((np.asarray(plain) == np.floor(np.asarray(plain))).all())
     if len(held) == counts.sum() > 20 and (not is_number or whole):
         return "every value differs: an identifier?"
-    found = _number(name, np.asarray(plain), counts, whole) if is_number else _label(name, plain, ordered)
+    found = _number(name, np.asarray(plain), counts, whole) if is_number else _label(name, plain)
     if isinstance(found, str) or not gaps:
         return found
     return replace(found, declared=replace(found.declared, missing="model"))
 
 
-def _label(name: str, values: Any, ordered: bool) -> _Column | str:
-    levels = sorted(values.to_pylist()) if not ordered else values.to_pylist()
+def _label(name: str, values: Any) -> _Column | str:
+    """Levels in sorted order: whether they have another one, and so are ordinal, is for the user to say."""
+    levels = sorted(values.to_pylist())
     if len(levels) > MOST_LEVELS:
         return f"it has more than {MOST_LEVELS} levels: merge them"
-    family = "bernoulli" if len(levels) == 2 else "ordinal" if ordered else "categorical"
+    family = "bernoulli" if len(levels) == 2 else "categorical"
     return _Column(name, family, Declared(levels=tuple(levels)))
 
 
@@ -133,7 +134,9 @@ def _number(name: str, values: np.ndarray, counts: np.ndarray, whole: bool) -> _
         return _Column(name, "bernoulli" if len(levels) == 2 else "categorical", Declared(levels=levels))
     low, high = float(values.min()), float(values.max())
     if whole and low == 0:
-        return _Column(name, "negative_binomial", Declared(whole=True))
+        mean = np.average(values, weights=counts)
+        variance = np.average((values - mean) ** 2, weights=counts)
+        return _Column(name, "poisson" if variance <= POISSON * mean else "negative_binomial", Declared(whole=True))
     zeros = counts[values == 0].sum() / counts.sum()
     if low == 0 and zeros >= ZEROS:
         positive = float(values[values > 0].min())
@@ -184,7 +187,7 @@ def _width(column: _Column) -> int:
 
 def _term(column: _Column) -> str:
     name = f"`{column.name}`" if not column.name.isidentifier() else column.name
-    if column.family == "negative_binomial" or "log_normal" in column.family:
+    if column.family in ("poisson", "negative_binomial") or "log_normal" in column.family:
         return f"np.log1p({name})"
     limits = column.declared.limits
     if limits is not None and not NARROW <= limits[1] - limits[0] <= WIDE:

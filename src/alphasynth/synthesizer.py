@@ -74,7 +74,8 @@ class Synthesizer:
     A formula is of one column, a `TableModel` (or several formulas, with a family each) of several, which are
     generated one from another. Covariates that are not among them must be declared `public`: they are released as they
     are, row by row in the table's order, and the guarantee does not cover them. `declared` says what is public about
-    columns: levels, limits, whole numbers, gaps. With `weights="column"` each column of a record has a weight of its
+    columns: levels, limits, whole numbers, gaps; `survey_weights` names a public column that the report weights by.
+    With `weights="column"` each column of a record has a weight of its
     own. With a `seed` a run can be repeated, and must not be released. Attributes that end in
     an underscore are confidential.
 
@@ -99,6 +100,7 @@ class Synthesizer:
         public: Sequence[str] = (),
         declared: Mapping[str, Mapping[str, Any]] | None = None,
         weights: Literal["record", "column"] = "record",
+        survey_weights: str | None = None,
         radius: float | Mapping[str, float] | None = None,
         distance: str | None = None,
         relative: bool | None = None,
@@ -153,6 +155,12 @@ class Synthesizer:
         self.weights = _weights(weights, self.model, self.strict)
         _check_distance(self.mechanism, self.model)
         self.public = _names("public", public)
+        self.survey_weights = survey_weights
+        if survey_weights is not None and survey_weights not in self.public:
+            raise InputError(
+                f"survey_weights must be a column declared public, found {survey_weights!r}, which is not; without it "
+                "the column can be synthesized like any other"
+            )
         self._check_public()
         self.sampler = sampler
         check_settings(Automatic() if sampler is None else sampler, num_draws, thresh)
@@ -263,6 +271,7 @@ class Synthesizer:
     def _used(self) -> list[str]:
         """Columns that the formula and the rules read, the response first."""
         within = [name for rule in self.mechanism.rules if isinstance(rule, CW) for name in rule.within]
+        within += [] if self.survey_weights is None else [self.survey_weights]
         covariates = [name for formula in self.formulas for name in formula.covariates]
         return list(dict.fromkeys((*self.responses, *covariates, *within)))
 
@@ -314,7 +323,7 @@ class Synthesizer:
             if self.mechanism.contribution is not None:
                 # Of a column with covariates there may be as many distinct rows as records: too many for a grid.
                 chosen = sampler if "X" in rows.columns else self.sampler
-                contribution = self._contribution(whole.columns[number].family)
+                contribution = self._contribution(whole.columns[number])
                 column, sampler, then = strict.bind(
                     contribution, column, rows, epsilons[number], self.m, self.grid, chosen
                 )
@@ -327,13 +336,18 @@ class Synthesizer:
             prior = CHAIN_PRIOR
         return bind_table(whole, records, finish, prior, self.strict)
 
-    def _contribution(self, family: str) -> Strict:
-        """The strict contribution of a column: cut where its family is, unless the user said where."""
+    def _contribution(self, column: ColumnModel) -> Strict:
+        """The strict contribution of a column: cut where its family is, unless the user said where.
+
+        Of more than two levels each is less likely, so the cut lies that much lower.
+        """
         contribution = self.mechanism.contribution
         assert contribution is not None, "strict"
         if self.cut_is_given or not isinstance(contribution, Censored | Recentred):
             return contribution
-        return replace(contribution, cut=FAMILIES[family].cut)
+        return replace(
+            contribution, cut=FAMILIES[column.family].cut + math.log(max(len(column.declared.levels), 2) / 2)
+        )
 
     def _split(self, records: Records) -> Records:
         """Records told apart by weights of the user's own."""
