@@ -168,7 +168,7 @@ def test_commands_in_the_documents_run(tmp_path, monkeypatch, capsys):
     commands = []
     for path in (
         ROOT / "README.md",
-        *(ROOT / "docs" / f"{name}.md" for name in ("command-line", "evaluation", "tables")),
+        *(ROOT / "docs" / f"{name}.md" for name in ("tables", "command-line", "evaluation")),
     ):
         for block in re.findall(r"```console\n(.*?)```", path.read_text(), re.DOTALL):
             commands += [line for line in block.splitlines() if line.startswith("alphasynth")]

@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from alphasynth.accounting import concentrated, epsilon_at, per_draw, round_up, 
 from alphasynth.divergence import gaussian_epsilon
 from alphasynth.guarantee import ROW, SCOPES, Guarantee, PublicGuarantee, StrictTerms, promise_of, scope_of
 from alphasynth.release import Release
+from alphasynth.synthesizer import Synthesizer
 
 GUARANTEE = Guarantee("LW", ("LW",), 5.555555, 20, 1000, 1000, "Laplace", policy_epsilon=230.0, releasable=True)
 
@@ -84,6 +86,8 @@ PLAIN = {"str", "bool", "int", "float", "float | None", "tuple[str, ...]"}
 def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
     """Words, switches, the policy's numbers, settings and n; a release adds frames."""
     fields = {field.name: field.type for field in dataclasses.fields(PublicGuarantee)}
+    of_columns = {name: fields.pop(name) for name in ("columns", "declared_public")}  # what these hold is checked below
+    assert of_columns == {"columns": "tuple[dict[str, Any], ...]", "declared_public": "dict[str, Any]"}
     assert set(fields.values()) <= PLAIN
     policy = ["epsilon", "policy_epsilon", "thresh"]
     strict = ["scalar", "epsilon_replace", "rho", "delta", "epsilon_at_delta"]  # of policy and public inputs alone
@@ -98,6 +102,21 @@ def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
     for kind in (PublicGuarantee, Release):
         with pytest.raises((dataclasses.FrozenInstanceError, AttributeError, TypeError)):
             object.__new__(kind).alpha = np.ones(3)
+
+
+def test_what_is_said_of_columns_is_of_the_model_alone():
+    """Two tables with the same model: the same words and numbers, whatever the records."""
+    rng = np.random.default_rng(0)
+    declared = {"g": {"levels": ["a", "b"]}}
+    stated = []
+    for seed in (1, 2):
+        table = pd.DataFrame({"g": rng.choice(["a", "b"], 200), "y": rng.poisson(5 * seed, 200)})
+        made = Synthesizer(
+            ["g ~ 1", "y ~ g"], family=["bernoulli", "poisson"], declared=declared, mechanism="BW", epsilon=9.0, m=1
+        ).fit(table)
+        stated.append(made.guarantee_.public())
+    assert stated[0] == stated[1]
+    assert {type(value) for entry in stated[0].columns for value in entry.values()} == {str, float}
 
 
 def strict_guarantee(epsilon=4.0, m=2, max_rows=1, grid=("mean", "quantum")):

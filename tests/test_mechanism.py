@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from alphasynth.contribution import BetaDivergence, Censored
+from alphasynth.contribution import BetaDivergence, Censored, Recentred
 from alphasynth.errors import InputError
 from alphasynth.fit import fit
 from alphasynth.mechanism import NAMES, Mechanism, named_mechanism, run
@@ -118,11 +118,11 @@ def test_privacy_numbers_cannot_be_changed(make_problem, mixture, key):
 
 
 def test_the_names():
-    strict = ["Censored", "BetaDivergence"]
+    strict = ["Censored", "Recentred", "BetaDivergence"]
     assert list(NAMES) == ["Unweighted", "LW", "CW", "SW", "LW_final", "CW_final", "BW", *strict]
     options = {"CW": {"radius": 3.0}, "CW_final": {"radius": 3.0}, "Censored": {"cut": 9.0}}
     named = {name: named_mechanism(name, **options.get(name, {})) for name in NAMES}
-    assert [named[name].contribution for name in strict] == [Censored(9.0), BetaDivergence()]
+    assert [named[name].contribution for name in strict] == [Censored(9.0), Recentred(), BetaDivergence()]
     rules = {name: mechanism.rules for name, mechanism in named.items() if name not in strict}
     assert rules == {
         "Unweighted": (),
@@ -138,7 +138,11 @@ def test_the_names():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("XW", {}, "mechanism must be one of Unweighted, LW, CW, SW, LW_final, CW_final, BW, Censored, BetaDiv"),
+        (
+            "XW",
+            {},
+            "mechanism must be one of Unweighted, LW, CW, SW, LW_final, CW_final, BW, Censored, Recentred, BetaDiv",
+        ),
         ("CW", {}, "'CW' needs a radius"),
         ("CW_final", {"k": 0.9}, "'CW_final' needs a radius"),
         ("LW", {"radius": 1.0}, "'LW' takes scale, shift, found radius"),

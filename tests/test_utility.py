@@ -126,8 +126,16 @@ class TestEvaluate:
             evaluate(table, [table], columns=["z"])
         with pytest.raises(InputError, match="one draw per table, found 2 for 1"):
             evaluate(table, [table], draws=[1, 2])
-        with pytest.raises(InputError, match="must have no missing values"):
-            evaluate(pd.DataFrame({"y": [1, None, 3]}), [table])
+
+    def test_rows_with_gaps_take_no_part_in_their_columns_statistics(self):
+        held = pd.DataFrame({"y": [1, None, 4, 4], "g": ["a", "b", None, "b"]})
+        made = pd.DataFrame({"y": [2.0, 3.0], "g": ["a", None]})
+        found = evaluate(held, [made], regressions=[])
+        assert found.comparison("y", "mean").value == 3
+        assert found.comparison("y", "mean").synthetic.combined.estimate == 2.5
+        shares = {(s.column, s.level): (s.confidential, s.synthetic) for s in found.shares}
+        assert shares["g", "b"] == (pytest.approx(2 / 3), 0.0)
+        assert shares["y is missing", "true"] == (0.25, 0.0)
 
     def test_odd_names(self):
         table = pd.DataFrame({"a b": rng(1).poisson(9, 60) + 0.5, "C(x)": rng(2).poisson(9, 60), "`": 1.5})

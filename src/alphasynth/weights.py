@@ -93,9 +93,9 @@ class CW:
     radius: Any
     relative: bool = False
     within: tuple[str, ...] = ()
-    distance: str | None = None
     scale: float = 1.0
     shift: float = 0.0
+    distance: str | None = None
     dial = "scale"
 
     def __post_init__(self) -> None:
