@@ -66,7 +66,7 @@ def test_a_page_is_drawn_and_asks_for_nothing(browser, runs, page, width, scheme
         assert box["height"] > 60
         assert len(panel.get_attribute("aria-label")) > 30
         assert panel.get_attribute("role") == "img"
-        marks = panel.locator("polygon, .points circle, .bars rect, polyline, .spike").all()
+        marks = panel.locator("polygon, .points circle, .bars rect, polyline, .spike, .tile").all()
         assert marks
         assert max(mark.bounding_box()["width"] + mark.bounding_box()["height"] for mark in marks) > 4
     ink, paper = (tab.evaluate(f"getComputedStyle(document.body).{name}") for name in ("color", "backgroundColor"))

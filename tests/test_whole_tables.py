@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from alphasynth.errors import InputError
 from alphasynth.gaps import split_gaps
 from alphasynth.laplace import Laplace
 from alphasynth.run_results import read_run
-from alphasynth.suggestion import suggest_model, write_suggestion
+from alphasynth.suggestion import outward, suggest_model, write_suggestion
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.table_model import ColumnModel, TableModel
 from alphasynth.tables import open_table
@@ -132,13 +133,13 @@ def test_synthetic_rows_keep_what_is_declared(made):
 
 def test_a_wild_draw_keeps_the_limits_too():
     """Strict at a tiny epsilon: parameters are all but the prior's, and still no value is beyond."""
-    declared = {"age": {"limits": [18, 90], "whole": True, "missing": "drop"}, "income": {"limits": [50, 20_000]}}
+    declared = {"age": {"limits": [18, 90], "whole": True}, "income": {"limits": [50, 20_000]}}
     families = ["normal", "two_part_log_normal"]
     options = {"mechanism": "Censored", "epsilon": 0.05, "m": 1, "num_draws": 200}
     for seed in range(3):
         with warnings.catch_warnings(action="ignore"):  # the prior decides, and says so
             wild = Synthesizer(["age ~ 1", "income ~ 1"], family=families, declared=declared, seed=seed, **options)
-            (synthetic,) = wild.fit(survey()).sample()
+            (synthetic,) = wild.fit(survey().dropna()).sample()
         assert synthetic["age"].between(18, 90).all()
         assert synthetic.loc[synthetic["income"] != 0, "income"].between(50, 20_000).all()
 
@@ -182,6 +183,95 @@ def test_gaps_that_nobody_declared(model):
     assert one.guarantee_.public().declared_public["age"]["read_off_the_table"] == ["missing"]
     with pytest.raises(InputError, match="has gaps, and a strict mechanism must be told so beforehand"):
         Synthesizer(silent, mechanism="Censored", epsilon=4.0, m=1).fit(survey())
+
+
+def test_public_gaps_of_a_file_need_the_rows_in_order(model, tmp_path):
+    survey().to_parquet(tmp_path / "t.parquet")
+    declared = {**model.declared, "age": Declared(limits=(18.0, 90.0), whole=True, missing="public")}
+    options = {"mechanism": "Unweighted", "m": 1, "seed": 2, "num_draws": 200, "sampler": Laplace()}
+    one = Synthesizer(model.with_declared(declared), **options)
+    with pytest.raises(InputError, match="needs the rows in their order"):
+        one.fit(open_table(str(tmp_path / "t.parquet")))
+    (synthetic,) = one.fit(open_table(str(tmp_path / "t.parquet"), in_order=True)).sample()
+    assert synthetic.column("age").is_null().to_pylist() == survey()["age"].isna().tolist()
+
+
+def test_rows_in_the_order_of_any_synthesized_column_are_refused(tmp_path):
+    table = survey().dropna().assign(region=lambda t: np.arange(len(t)) % 4).sort_values("income")
+    table.to_parquet(tmp_path / "t.parquet")
+    model = TableModel.of([ColumnModel.of("visits ~ region", "poisson"), ColumnModel.of("income ~ 1", "poisson")])
+    with pytest.raises(InputError, match="sorted, or nearly so, by 'income'"):
+        Synthesizer(model, mechanism="LW", m=1, public=["region"]).fit(open_table(str(tmp_path / "t.parquet")))
+
+
+def test_a_strict_mechanism_drops_no_rows(model):
+    declared = {**model.declared, "age": Declared(limits=(18.0, 90.0), missing="drop")}
+    with pytest.raises(InputError, match="must not drop rows with gaps"):
+        Synthesizer(model.with_declared(declared), mechanism="Censored", epsilon=4.0, m=1).fit(survey())
+
+
+def test_no_record_stands_in_for_another_ones_gap():
+    """Decimals too: what fills a gap is public, and the same whatever the others hold."""
+    facts = {"x": Declared(limits=(0.0, 10.0), missing="model")}
+    for smallest in (Decimal("1.00"), Decimal("5.00")):
+        column = pa.array([smallest, None, Decimal("9.00")], pa.decimal128(10, 2))
+        assert split_gaps(pa.table({"x": column}), facts).column("x").to_pylist() == [float(smallest), 0.0, 9.0]
+    shares = {"x": Declared(limits=(0.1, 0.9), missing="model")}
+    assert split_gaps(pa.table({"x": [0.5, None]}), shares).column("x").to_pylist() == [0.5, 0.1]
+
+
+def test_levels_that_occur_do_not_shape_a_strict_design():
+    """Declared numbers as a pandas category: the same terms whether or not every level occurs."""
+    sizes = []
+    for held in ([1, 2, 2, 3, 3, 2] * 20, [2, 2, 3, 3, 2, 2] * 20):
+        table = pd.DataFrame({"g": pd.Categorical(held), "y": np.arange(120) % 7})
+        one = Synthesizer(
+            ["g ~ 1", "y ~ g"],
+            family=["categorical", "poisson"],
+            declared={"g": {"levels": [1, 2, 3]}},
+            mechanism="Censored",
+            epsilon=20.0,
+            m=1,
+            seed=1,
+            num_draws=200,
+        ).fit(table)
+        sizes.append(one.trail_.fits[-1].columns[1].draws.u.shape[1])
+        assert set(one.sample()[0]["g"]) <= {1, 2, 3}
+    assert sizes == [2, 2]
+
+
+def test_levels_of_a_column_with_gaps_are_its_own():
+    table = pd.DataFrame({"g": [1.0, 2.0, np.nan, 2.0] * 40, "y": np.arange(160) % 5})
+    one = Synthesizer(["g ~ 1"], family=["bernoulli"], declared={"g": {}}, mechanism="LW", m=1, seed=1, num_draws=200)
+    assert one.fit(table).guarantee_.declared_public["g"]["levels"] == [1.0, 2.0]
+    assert set(one.sample()[0]["g"].dropna()) <= {1.0, 2.0}
+
+
+def test_weights_per_column_keep_the_rules_names_and_their_words():
+    one = Synthesizer(
+        ["sex ~ 1", "visits ~ sex"],
+        family=["bernoulli", "poisson"],
+        mechanism="LW",
+        weights="column",
+        m=1,
+        seed=1,
+        num_draws=200,
+    ).fit(survey())
+    public = one.guarantee_.public()
+    assert public.rules == ("LW",)
+    assert "exact audits of LW" in public.promise
+
+
+def test_an_ordinal_column_needs_an_intercept():
+    with pytest.raises(InputError, match="must have an intercept"):
+        Synthesizer(["visits ~ 1", "size ~ 0 + visits"], family=["poisson", "ordinal"], mechanism="LW", m=1).fit(
+            survey()
+        )
+
+
+@pytest.mark.parametrize("value", [2.3, 0.29, 0.57, 77.0, 1.0, -3.14, 123456.0])
+def test_suggested_limits_are_never_a_records_own(value):
+    assert outward(value, True) < value < outward(value, False)
 
 
 def test_gaps_are_split_and_filled_with_a_public_value():

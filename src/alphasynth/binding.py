@@ -105,8 +105,11 @@ def covariates(formula: Formula, columns: Mapping[str, Any], declared: Mapping[s
 def _covariate(column: Any, declared: Declared | None) -> Any:
     import pandas as pd
 
-    if declared is not None and declared.levels and isinstance(declared.levels[0], str):
-        return pd.Categorical(as_levels(column), categories=list(declared.levels))
+    if declared is not None and declared.levels:
+        # As they were declared, whatever the table's own storage has: nothing of which levels occur.
+        if isinstance(declared.levels[0], str):
+            return pd.Categorical(as_levels(column), categories=list(declared.levels))
+        column = as_levels(column)
     values = widen(column)
     if declared is not None and getattr(values.dtype, "kind", "O") == "b":
         return values.astype(np.int64)

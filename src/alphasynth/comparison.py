@@ -11,6 +11,7 @@ from alphasynth.errors import InputError
 from alphasynth.frames import Frame
 from alphasynth.grouping import Stored
 from alphasynth.values import conform, read_records
+from alphasynth.weights import kind
 
 if TYPE_CHECKING:
     from alphasynth.synthesizer import Synthesizer
@@ -39,7 +40,7 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
         weighting = None if s.strict else s.weightings_[-1]
         release = s.release()
         tables = [conform(held, read_records(t, names)) for t in release.tables]
-        rules = [type(rule).__name__ for rule in s.trail_.rules]
+        rules = [type(kind(rule)).__name__ for rule in s.trail_.rules]
         rates = rates_of(held, tables, formula.covariates)
         outcomes.append(
             measured(

@@ -77,12 +77,11 @@ def _map(figure: Figure, panel: Panel, tiles: Tiles) -> str:
             tip = escape(f"{one} with {other}: {short(value) if np.isfinite(value) else 'none'}", quote=True)
             place = f'x="{LABELS + j * side:.1f}" y="{i * side:.1f}" width="{side:.1f}" height="{side:.1f}"'
             drawn.append(f'<rect class="tile" {place} style="fill:{shade(value)}" data-tip="{tip}"/>')
-    letters = max(int(side / LETTER * 1.6), 6)
     for i, name in enumerate(tiles.names):
         middle = (i + 0.5) * side
         drawn.append(f'<text x="{LABELS - 6}" y="{middle + 4:.1f}" text-anchor="end">{escape(_cut(name, 13))}</text>')
         below = f"translate({LABELS + middle + 3:.1f} {size * side + 8:.1f}) rotate(-60)"
-        drawn.append(f'<text transform="{below}" text-anchor="end">{escape(_cut(name, max(letters, 12)))}</text>')
+        drawn.append(f'<text transform="{below}" text-anchor="end">{escape(_cut(name, 13))}</text>')
     label = escape(f"{figure.title}. {panel.title}. {panel.alt}", quote=True)
     height = TOP + size * side + MAP_BOTTOM
     return (

@@ -11,6 +11,7 @@ from alphasynth.categories import Bernoulli, Categorical, Ordinal
 from alphasynth.continuous import Gamma, Normal, log_normal
 from alphasynth.counts import NegativeBinomial, Poisson
 from alphasynth.declared import Declared
+from alphasynth.errors import InputError
 from alphasynth.formula import Formula, design_of, require_declared
 from alphasynth.model import Rows
 from alphasynth.priors import CoefficientPrior, ScaleMixturePrior
@@ -84,6 +85,8 @@ def bind_design(
 ) -> tuple[Any, Rows]:
     """As `bind_column`, with the design matrix X (distinct rows of the records, K); `apart` tells more lines apart."""
     declared = declared or Declared()
+    if family == "ordinal" and "1" not in [str(term) for term in formula.terms]:
+        raise InputError(f"formula of {formula.response!r}, which is ordinal, must have an intercept, found none")
     of = records.group((formula.response, *formula.covariates, *apart))
     _, first = np.unique(of, return_index=True)
     counts = np.bincount(of, records.counts).astype(np.int64)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from alphasynth.declared import Declared
 from alphasynth.errors import InputError
+from alphasynth.families import FAMILIES
 from alphasynth.frames import Frame, take_rows, to_arrow
 from alphasynth.grouping import Grouped
 from alphasynth.table_model import TableModel, indicator_of
@@ -41,6 +42,11 @@ def settle_gaps(model: TableModel, gaps: Mapping[str, int], strict: bool) -> Tab
     """
     settled = {}
     for column in model.columns:
+        if strict and column.declared.missing == "drop":
+            raise InputError(
+                f"a strict mechanism must not drop rows with gaps in {column.name!r}: how many were left out would be "
+                'told; declare missing = "model" or "public", or take them out beforehand, found "drop"'
+            )
         if column.declared.missing is None and column.name in gaps:
             if strict:
                 raise InputError(
@@ -52,10 +58,26 @@ def settle_gaps(model: TableModel, gaps: Mapping[str, int], strict: bool) -> Tab
 
 
 def stand_in(declared: Declared) -> Any:
-    """The public value that stands in for a gap: the first level, the lower limit, or 0."""
+    """The public value that stands in for a gap: the first level, the lower limit (a whole number if need be), or 0."""
     if declared.levels:
         return declared.levels[0]
-    return 0 if declared.limits is None else math.ceil(declared.limits[0])
+    if declared.limits is None:
+        return 0
+    low = declared.limits[0]
+    return math.ceil(low) if declared.whole or low == math.floor(low) else low
+
+
+def settle_levels(columns: pa.Table, model: TableModel) -> TableModel:
+    """The model with the levels of columns with gaps that were not declared: a gap's stand-in must be one of them."""
+    found = {}
+    for column in model.columns:
+        declared = column.declared
+        if declared.missing in ("model", "public") and FAMILIES[column.family].levels and not declared.levels:
+            held = columns.column(column.name)
+            values = held.filter(pc.invert(missing(held)))
+            kind = held.type.value_type if pa.types.is_dictionary(held.type) else held.type
+            found[column.name] = replace(declared, levels=tuple(sorted(values.cast(kind).unique().to_pylist())))
+    return model.with_declared(found)
 
 
 def keep_whole(columns: pa.Table, model: TableModel) -> np.ndarray | None:
@@ -86,6 +108,12 @@ def split_gaps(columns: pa.Table, facts: Mapping[str, Declared]) -> pa.Table:
 def without_gaps(grouped: Grouped, model: TableModel, strict: bool) -> tuple[Grouped, TableModel]:
     """A grouped table whose columns have no gaps but in their indicators, and the model with its gaps settled."""
     model = settle_gaps(model, gap_counts(grouped.columns, grouped.counts), strict)
+    told = next((c.name for c in model.columns if c.declared.missing == "public"), None)
+    if told is not None and grouped.index is None:
+        raise InputError(
+            f"gaps of {told!r} are public row by row, which needs the rows in their order: declare a column public, or "
+            "use --by-row with a file, found neither"
+        )
     keep = keep_whole(grouped.columns, model)
     if keep is not None:
         place = np.cumsum(keep) - 1
@@ -96,6 +124,8 @@ def without_gaps(grouped: Grouped, model: TableModel, strict: bool) -> tuple[Gro
             rows = numbers[keep[grouped.index]]
         lines = {"columns": grouped.columns.filter(pa.array(keep)), "public": grouped.public.filter(pa.array(keep))}
         grouped = replace(grouped, **lines, counts=grouped.counts[keep], index=index, rows=rows)
+    if not strict:
+        model = settle_levels(grouped.columns, model)
     return replace(grouped, columns=split_gaps(grouped.columns, model.declared)), model
 
 
@@ -109,6 +139,8 @@ def frame_without_gaps(
     if keep is not None:
         table = take_rows(table, np.flatnonzero(keep))
         columns = columns.filter(pa.array(keep))
+    if not strict:
+        model = settle_levels(columns, model)
     return table, split_gaps(columns, model.declared), model
 
 
@@ -118,8 +150,11 @@ def _filled(name: str, column: pa.ChunkedArray, declared: Declared) -> pa.Chunke
     plain = column.cast(kind)
     if pa.types.is_floating(kind):
         plain = pc.if_else(pc.is_nan(plain), None, plain)
-    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    value = stand_in(declared) if declared.levels or numeric else pc.min(plain).as_py()
-    if value is None:
-        raise InputError(f"column {name!r} must hold values, found nothing but gaps")
+    if pa.types.is_decimal(kind):
+        kind, plain = pa.float64(), plain.cast(pa.float64())
+    value = stand_in(declared)
+    if pa.types.is_integer(kind) and isinstance(value, float):
+        value = math.ceil(value)
+    if isinstance(value, str) != (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise InputError(f"column {name!r} must have levels of its own type where it has gaps, found others or none")
     return pc.fill_null(plain, pa.scalar(value).cast(kind))

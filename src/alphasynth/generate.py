@@ -109,5 +109,7 @@ def _decoded(column: ColumnModel, model: Any, y: np.ndarray) -> np.ndarray:
     values = model.decode(column.name, y, declared) if hasattr(model, "decode") else y
     values = np.asarray(values)
     if declared.whole and values.dtype.kind == "f":
+        if column.family.startswith("two_part"):  # what is above 0 does not become 0
+            values = np.where(~np.isnan(y) & (values > 0), np.maximum(values, 1.0), values)
         return np.rint(values).astype(np.int64) if (np.abs(values) < 2**62).all() else np.rint(values)
     return values

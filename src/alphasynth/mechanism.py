@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -16,6 +16,7 @@ from alphasynth.calibrate import Found, Search, search
 from alphasynth.chain import AnyFit, AnyProblem, blocks_of, fit_any
 from alphasynth.contribution import STRICT, Strict
 from alphasynth.errors import CalibrationError, InputError, found
+from alphasynth.model import Model
 from alphasynth.priors import LinearPrior
 from alphasynth.sampler import Key, child
 from alphasynth.weights import BW, CW, LW, SW, Reweight, Rule, kind, settle
@@ -165,11 +166,12 @@ def take_step(
 
 def settled(rule: BW, target: float, problem: AnyProblem) -> BW:
     """Budget weights with their bound, and a cap that is `auto_cap` where it was left to that."""
-    cap = auto_cap(2 * target, problem, problem.records.n) if rule.cap == "auto" else rule.cap
+    models = [block.model for block in blocks_of(problem)]
+    cap = auto_cap(2 * target, models, problem.records.n) if rule.cap == "auto" else rule.cap
     return replace(rule, bound=target, cap=cap)
 
 
-def auto_cap(epsilon_per_draw: float, problem: AnyProblem, n: int) -> float:
+def auto_cap(epsilon_per_draw: float, models: Model | Sequence[Model], n: int) -> float:
     """The cap that suits an epsilon per draw, families and a number of rows; public, since all of them are.
 
     12 / n + epsilon / (9 + 2.4 log10 n), or / (2 + 1.5 log10 n) for families without a dispersion, whose
@@ -178,7 +180,7 @@ def auto_cap(epsilon_per_draw: float, problem: AnyProblem, n: int) -> float:
     epsilon, so their denominators add up.
     """
     digits = math.log10(n)
-    priors = [block.model.prior for block in blocks_of(problem)]
+    priors = [model.prior for model in (models if isinstance(models, Sequence) else [models])]
     short = [isinstance(prior, LinearPrior) and prior.dispersion is None for prior in priors]
     return min(1.0, 12 / n + epsilon_per_draw / sum(2 + 1.5 * digits if s else 9 + 2.4 * digits for s in short))
 

@@ -61,8 +61,15 @@ NEARLY_SORTED = 0.95
 
 
 def refuse_sorted(grouped: Grouped) -> None:
-    """Refuse rows in the order of the response: released row by row, the public columns would tell who has more."""
-    response = grouped.columns.column(0)
+    """Refuse rows in the order of a confidential column: with public columns released row by row, it would be told."""
+    public = set(grouped.public.column_names)
+    for place, name in enumerate(grouped.columns.column_names):
+        if name not in public:
+            _refuse_sorted_by(grouped, place)
+
+
+def _refuse_sorted_by(grouped: Grouped, place: int) -> None:
+    response = grouped.columns.column(place)
     if grouped.index is None or len(grouped.index) < ROWS_FOR_ORDER or len(response.unique()) < 2:
         return
     try:
@@ -72,7 +79,7 @@ def refuse_sorted(grouped: Grouped) -> None:
     steps = np.diff(ranks)
     alike = abs(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1])
     if (steps >= 0).all() or (steps <= 0).all() or alike > NEARLY_SORTED:
-        name = grouped.columns.column_names[0]
+        name = grouped.columns.column_names[place]
         raise InputError(
             f"the rows are sorted, or nearly so, by {name!r}, and their order would be released with the public columns"
             f"; shuffle the table, or have it released in the order of its public columns (sort_rows, --sort-rows)"

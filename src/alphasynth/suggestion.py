@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -155,14 +156,12 @@ def outward(value: float, down: bool) -> float:
     """
     if value == 0:
         return 0.0
-    size = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
-    steps = value / size
-    near: float = math.floor(steps) if down else math.ceil(steps)
-    if near == steps:  # not the value itself
+    exact = Decimal(repr(value))
+    size = Decimal(1).scaleb(exact.adjusted() - 1)
+    near = (exact / size).to_integral_value(ROUND_FLOOR if down else ROUND_CEILING)
+    if near * size == exact:  # not the value itself
         near += -1 if down else 1
-    if value > 0 and near <= 0:
-        near = 0.5
-    return round(near * size, 12)
+    return float(near * size)
 
 
 def _model(column: _Column, before: Sequence[_Column]) -> ColumnModel:

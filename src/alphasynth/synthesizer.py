@@ -41,7 +41,7 @@ from alphasynth.statements import stated_columns, stated_declarations
 from alphasynth.synthesize import ColumnMaker, Layout, Maker, Simulation, pick, synthesize, thetas
 from alphasynth.table_model import ColumnModel, TableModel
 from alphasynth.weighting import Weighting
-from alphasynth.weights import BW, CW, Given, PerColumn
+from alphasynth.weights import BW, CW, Given, PerColumn, kind
 
 
 class _Outcome(NamedTuple):
@@ -241,7 +241,7 @@ class Synthesizer:
             formula="; ".join(formula.text for formula in self.formulas),
             family=self.family if isinstance(self.family, str) else "a model of the user's own",
             mechanism=mechanism.label,
-            rules=tuple(type(rule).__name__ for rule in mechanism.rules),
+            rules=tuple(type(kind(rule)).__name__ for rule in mechanism.rules),
             delta=last.lipschitz.overall,
             m=self.m,
             n=problem.records.n,
@@ -320,6 +320,8 @@ class Synthesizer:
 
         def finish(number: int, column: Model, rows: Rows) -> Problem:
             sampler = self.sampler or Automatic()
+            if isinstance(sampler, PublicGrid) and "X" in rows.columns:
+                raise InputError("a public grid takes columns without covariates in a table model, found some with")
             if self.mechanism.contribution is not None:
                 # Of a column with covariates there may be as many distinct rows as records: too many for a grid.
                 chosen = sampler if "X" in rows.columns else self.sampler
