@@ -125,15 +125,20 @@ def test_f_star_is_the_largest_log_likelihood(name):
     model, declared = _bound(name)
     columns = model.read("y", VALUES[name], declared, True)
     peak = model.peak(columns)
+    loss = jax.jit(lambda u, row: -model.log_lik(model.prior.constrain(u), row)[0])
+    slope = jax.jit(jax.grad(loss))
     for i in range(len(VALUES[name])):
         row = {key: column[i : i + 1] for key, column in columns.items()}
-        loss = jax.jit(lambda u, row=row: -model.log_lik(model.prior.constrain(u), row)[0])
-        slope = jax.jit(jax.grad(loss))
         best = -np.inf
         for seed in range(4):
             start = np.random.default_rng(seed).standard_normal(model.prior.size)
             limits = [(-25.0, 25.0)] * model.prior.size
-            found = minimize(loss, start, jac=lambda u, slope=slope: np.nan_to_num(np.asarray(slope(u))), bounds=limits)
+            found = minimize(
+                lambda u, row=row: float(loss(u, row)),
+                start,
+                jac=lambda u, row=row: np.nan_to_num(np.asarray(slope(u, row))),
+                bounds=limits,
+            )
             best = max(best, -float(found.fun))
         assert best <= peak[i] + 1e-6
         assert best >= peak[i] - 0.02

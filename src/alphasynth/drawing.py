@@ -79,9 +79,9 @@ def _map(figure: Figure, panel: Panel, tiles: Tiles) -> str:
             drawn.append(f'<rect class="tile" {place} style="fill:{shade(value)}" data-tip="{tip}"/>')
     for i, name in enumerate(tiles.names):
         middle = (i + 0.5) * side
-        drawn.append(f'<text x="{LABELS - 6}" y="{middle + 4:.1f}" text-anchor="end">{escape(_cut(name, 13))}</text>')
+        drawn.append(f'<text x="{LABELS - 6}" y="{middle + 4:.1f}" text-anchor="end">{escape(_cut(name, 11))}</text>')
         below = f"translate({LABELS + middle + 3:.1f} {size * side + 8:.1f}) rotate(-60)"
-        drawn.append(f'<text transform="{below}" text-anchor="end">{escape(_cut(name, 13))}</text>')
+        drawn.append(f'<text transform="{below}" text-anchor="end">{escape(_cut(name, 11))}</text>')
     label = escape(f"{figure.title}. {panel.title}. {panel.alt}", quote=True)
     height = TOP + size * side + MAP_BOTTOM
     return (
