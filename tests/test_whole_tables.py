@@ -279,7 +279,7 @@ def test_gaps_are_split_and_filled_with_a_public_value():
     facts = {"x": Declared(limits=(0.5, 3.0), missing="model"), "y": Declared(levels=("a", "b"), missing="public")}
     split = split_gaps(table, facts)
     assert split.column_names == ["x", "y", "x is missing", "y is missing"]
-    assert split.column("x").to_pylist() == [1.5, 1.0, 1.0]
+    assert split.column("x").to_pylist() == [1.5, 0.5, 0.5]
     assert split.column("y").to_pylist() == ["b", "a", "a"]
     assert split.column("x is missing").to_pylist() == [False, True, True]
 
