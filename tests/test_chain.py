@@ -362,7 +362,7 @@ def test_every_family_fits_and_generates():
             declared[name] = {"limits": [0.5, 40.0]}
     table = pd.DataFrame(columns)
     formulas = [f"{name} ~ 1" for name in FAMILIES]
-    for mechanism, epsilon in [("SW", 40.0), ("Censored", 40.0)]:
+    for mechanism, epsilon in [("Unweighted", None), ("Censored", 90.0)]:
         made = Synthesizer(
             formulas, family=list(FAMILIES), declared=declared, mechanism=mechanism, m=1, epsilon=epsilon, seed=1
         ).fit(table)

@@ -564,7 +564,7 @@ def test_mechanisms_take_one_contribution_or_rules():
 
     with pytest.raises(InputError, match="must have no rules"):
         Mechanism("both", (LW(),), Censored())
-    with pytest.raises(InputError, match="Censored\\(\\) or BetaDivergence"):
+    with pytest.raises(InputError, match="Censored\\(\\), Recentred\\(\\) or BetaDivergence"):
         Mechanism("neither", (), "Censored")
     with pytest.raises(InputError, match="last of the rules"):
         Mechanism("BW first", (BW(), LW()))
