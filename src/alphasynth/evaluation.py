@@ -64,8 +64,8 @@ class Evaluation:
         of = {label: utility}
         found = {
             "statistics": measures.statistic_lines(of, {label: is_vector(self.outcome.rules)}),
-            "weighted_statistics": measures.weighted_lines(of),
-            "shares": measures.share_lines(of),
+            **({"weighted_statistics": measures.weighted_lines(of)} if utility.weighted else {}),
+            **({"shares": measures.share_lines(of)} if utility.shares else {}),
             "distances": measures.distance_lines(of),
             "propensity": measures.propensity_lines(of),
             "associations": measures.association_lines(of),
