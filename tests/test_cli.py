@@ -195,7 +195,7 @@ def test_units_of_several_rows_state_so_many_times_epsilon(tmp_path):
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--m", "0"], "--m must be a whole number"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--m", "two"], "--m"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--epsilon", "-1"], "epsilon must be positive"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--family", "gamma"], "poisson, negative_binomial"),
+        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--family", "gumbel"], "poisson, negative_binomial"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--mechanism", "XW"], "Unweighted, LW, CW, SW"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--mechanism", "lwfinal"], "did you mean LW_final?"),
         (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--draws", "5"], "--draws must be a whole number"),

@@ -51,7 +51,7 @@ def settle_gaps(model: TableModel, gaps: Mapping[str, int], strict: bool) -> Tab
             if strict:
                 raise InputError(
                     f"column {column.name!r} has gaps, and a strict mechanism must be told so beforehand: declare "
-                    'missing = "model", "drop" or "public", found nothing declared'
+                    'missing = "model" or "public", found nothing declared'
                 )
             settled[column.name] = replace(column.declared, missing="model")
     return model.with_declared(settled)
@@ -145,16 +145,17 @@ def frame_without_gaps(
 
 
 def _filled(name: str, column: pa.ChunkedArray, declared: Declared) -> pa.ChunkedArray:
-    """A public value stands in for what is missing: the first level, or the lower limit."""
+    """A public value stands in for what is missing: the first level or the lower limit, else 0 or no text."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     plain = column.cast(kind)
     if pa.types.is_floating(kind):
         plain = pc.if_else(pc.is_nan(plain), None, plain)
     if pa.types.is_decimal(kind):
         kind, plain = pa.float64(), plain.cast(pa.float64())
-    value = stand_in(declared)
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    value = "" if text and not declared.levels else stand_in(declared)
     if pa.types.is_integer(kind) and isinstance(value, float):
         value = math.ceil(value)
-    if isinstance(value, str) != (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise InputError(f"column {name!r} must have levels of its own type where it has gaps, found others or none")
+    if isinstance(value, str) != text:
+        raise InputError(f"column {name!r} must have levels of its own type where it has gaps, found others")
     return pc.fill_null(plain, pa.scalar(value).cast(kind))
