@@ -170,13 +170,59 @@ def test_simulated_values_follow_the_density(name):
         assert share == pytest.approx(p, abs=5 * np.sqrt(p * (1 - p) / rows) + 1e-9)
 
 
-@pytest.mark.parametrize("name", [*(n for n in COUNTS if "hurdle" not in n), "bernoulli", "categorical", "ordinal"])
+@pytest.mark.parametrize("name", [*COUNTS, "bernoulli", "categorical", "ordinal"])
 def test_power_sums_are_sums(name):
     model, declared = _bound(name)
     _, theta = _theta(model, 2)
     values = np.arange(4_000.0) if name in COUNTS else np.array(declared.levels)
     log_lik = np.asarray(model.log_lik(theta, model.read("y", values, declared, True)))
     assert float(model.power_sum(theta, {}, 1.5)) == pytest.approx(np.exp(1.5 * log_lik).sum(), rel=1e-5)
+
+
+def test_power_sums_of_rare_positive_counts():
+    """Where almost all counts are 0, those above 0 are 1."""
+    for name in ("hurdle_poisson", "hurdle_negative_binomial"):
+        model, _ = _bound(name)
+        theta = {"gamma": np.zeros(1), "beta": np.array([-25.0]), "phi": np.array(0.7)}
+        assert float(model.power_sum(theta, {}, 1.5)) == pytest.approx(2 * 0.5**1.5, rel=1e-9), name
+
+
+CONTINUOUS = [name for name in FAMILIES if DECLARED.get(name) is LIMITS]
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_power_sums_are_integrals(name):
+    """Of the density on the scale of the limits, or of logarithms: density of the value times dx / ds."""
+    model, declared = _bound(name)
+    _, theta = _theta(model, 2)
+    low, high = np.log(declared.limits) if "log_normal" in name else declared.limits
+    centre, half = (0.0, 1.0) if "gamma" in name else ((low + high) / 2, (high - low) / 2)
+    logarithmic = "log_normal" in name or "gamma" in name
+
+    def powered(s):
+        x = np.exp(centre + half * s) if logarithmic else centre + half * s
+        return np.exp(1.5 * (_oracle(name, theta, declared, x) + np.log(half * (x if logarithmic else 1.0))))
+
+    zero = np.exp(1.5 * _oracle(name, theta, declared, 0.0)) if name.startswith("two_part") else 0.0
+    integral = integrate.quad(powered, -30.0, 30.0, limit=1_000)[0]
+    assert float(model.power_sum(theta, {}, 1.5)) == pytest.approx(integral + zero, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_no_density_is_larger_than_the_largest(name):
+    """And it is attained, so no smaller number would do."""
+    model, declared = _bound(name)
+    columns = model.read("y", VALUES[name], declared, True)
+    held = np.where(columns.get("positive", np.ones(len(VALUES[name]))) > 0)[0]
+    sharp = {"sd": np.array(SMALLEST_SD), "shape": np.array(LARGEST_SHAPE), "gamma": np.array([40.0])}
+    for row in held:
+        one = {key: column[row : row + 1] for key, column in columns.items()}
+        mean = np.log(one["y"]) if "gamma" in name else one["y"]
+        at_top = np.exp(np.asarray(model.log_scaled({**sharp, "beta": mean}, one)))
+        np.testing.assert_allclose(at_top, model.largest_density, rtol=1e-9)
+    for seed in range(20):
+        _, theta = _theta(model, seed, scale=3.0)
+        assert np.exp(np.asarray(model.log_scaled(theta, columns))).max() <= model.largest_density
 
 
 @pytest.mark.parametrize("name", FAMILIES)

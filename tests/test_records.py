@@ -143,3 +143,29 @@ def test_what_is_no_frame_is_refused():
 
 def test_nothing_confidential_in_the_representation():
     assert repr(Records.from_table(pd.DataFrame({"y": [123456, 654321]}), ["y"])) == "Records(response='y')"
+
+
+@given(
+    columns=st.lists(st.lists(st.integers(0, 3), min_size=30, max_size=30), min_size=1, max_size=6),
+    largest=st.sampled_from([1, 5, 40, 2**62]),
+)
+@settings(deadline=None, max_examples=60)
+def test_groups_are_those_of_pandas_in_sorted_order(columns, largest):
+    """However little room the groups' numbers have, so that they must be numbered anew on the way."""
+    table = pd.DataFrame({f"c{i}": column for i, column in enumerate(columns)} | {"own": range(30)})
+    records = Records.from_table(table, [*table])
+    names = [*table][:-1]
+    expected = table.groupby(names).ngroup().to_numpy()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("alphasynth.records.LARGEST_GROUP", largest)
+        np.testing.assert_array_equal(records.expand(records.group(names)), expected)
+        own = table.groupby(["own", *names]).ngroup().to_numpy()  # every row is a group after the first column
+        np.testing.assert_array_equal(records.expand(records.group(["own", *names])), own)
+
+
+def test_groups_of_many_columns_of_many_values_do_not_overflow():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({f"c{i}": rng.integers(0, 900, 2_000) for i in range(9)})
+    records = Records.from_table(table, [*table])
+    expected = table.groupby([*table]).ngroup().to_numpy()
+    np.testing.assert_array_equal(records.expand(records.group([*table])), expected)

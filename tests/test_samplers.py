@@ -17,7 +17,8 @@ from alphasynth.diagnostics import Diagnostics, ess
 from alphasynth.errors import DiagnosticsError, InputError, SamplerWarning
 from alphasynth.fit import fit
 from alphasynth.grid import Grid
-from alphasynth.laplace import Laplace
+from alphasynth.laplace import ATTEMPTS, Laplace, spreads
+from alphasynth.mode import Mode
 from alphasynth.nuts import Nuts
 from alphasynth.priors import LkjPrior, NormalPrior, ScaleMixturePrior
 from alphasynth.sampler import Draws
@@ -121,7 +122,14 @@ def test_attempts_can_be_fixed_from_outside(make_problem, mixture, key):
     target = Target.of(problem.model, problem.rows, problem.rows.total(problem.records.counts.astype(float)))
     with jax.enable_x64(True), warnings.catch_warnings():
         warnings.simplefilter("ignore", SamplerWarning)
-        for least, sampler in ((0, "Laplace"), (1, "Laplace"), (2, "Laplace"), (100, "Nuts"), (101, "Nuts")):
+        for least, sampler in (
+            (0, "Laplace"),
+            (1, "Laplace"),
+            (2, "Laplace"),
+            (3, "Laplace"),
+            (100, "Nuts"),
+            (101, "Nuts"),
+        ):
             diagnostics = Automatic().draw(key, target, 1000, least).diagnostics
             assert (diagnostics.attempt, diagnostics.sampler) == (least, sampler)
             assert diagnostics.failures() == []
@@ -133,11 +141,14 @@ def test_each_prior_runs_on_laplace(make_problem, regression, key, prior):
     assert fit(key, problem, np.ones(problem.records.size)).draws.diagnostics.sampler == "Laplace"
 
 
-def test_skewed_posteriors_take_a_second_attempt(make_problem, key):
-    """Counts less spread than a Poisson's: phi has no upper end, and the first attempt's draws are too alike."""
+@pytest.mark.parametrize("attempt", range(len(ATTEMPTS)))
+def test_every_attempt_draws_from_a_skewed_posterior(make_problem, key, attempt):
+    """Counts less spread than a Poisson's: phi has no upper end."""
     problem = make_problem(pd.DataFrame({"y": [5] * 40 + [4, 6] * 5}), num_draws=4000)
     exact = fit(key, replace(problem, sampler=Grid()), np.ones(problem.records.size)).draws.theta
-    ours = fit(key, problem, np.ones(problem.records.size)).draws.theta
+    drawn = fit(key, problem, np.ones(problem.records.size), least=attempt).draws
+    assert (drawn.diagnostics.sampler, drawn.diagnostics.attempt) == ("Laplace", attempt)
+    ours = drawn.theta
     for name in ("beta", "phi"):
         one, other = (np.log(t[name].ravel()) for t in (ours, exact))
         mean, _, error, _ = mean_sd_and_errors(one, chains=4)
@@ -165,6 +176,28 @@ class Funnel:
     @staticmethod
     def log_lik(theta, columns):
         return jnp.zeros_like(columns["y"])
+
+
+class SplitNormal(Funnel):
+    """Normal on either side of its mode, with sds of its own, along the axes of a factor."""
+
+    mode = Mode(np.array([1.0, -3.0]), np.array([[2.0, 0.0], [0.7, 0.5]]))
+
+    class prior(Funnel.prior):
+        size = 2
+
+        @staticmethod
+        def log_density(u):
+            z = jnp.linalg.solve(SplitNormal.mode.factor, u - SplitNormal.mode.u)
+            return -0.5 * jnp.sum((z / jnp.where(z < 0, jnp.array([1.0, 3.0]), jnp.array([2.5, 0.7]))) ** 2)
+
+
+def test_spreads_are_those_on_either_side_of_the_mode():
+    data = Data({"y": np.zeros(1024)}, np.zeros(1024), np.int64(1))
+    with jax.enable_x64(True):
+        below, above = spreads(SplitNormal, data, SplitNormal.mode)
+    np.testing.assert_allclose(below, [1.0, 3.0], rtol=1e-9)
+    np.testing.assert_allclose(above, [2.5, 0.7], rtol=1e-9)
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
-from scipy.special import gammaln as numpy_gammaln
 
 from alphasynth.declared import Declared
 from alphasynth.errors import InputError
@@ -70,12 +69,27 @@ class Normal:
 
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """Log density by row, in the values' own unit."""
+        return self.log_scaled(theta, columns) + columns["log_unit"]
+
+    def log_scaled(self, theta: Theta, columns: Columns) -> Array:
+        """Log density by row on the scale of the limits."""
         z = (columns["y"] - linear(theta["beta"], columns)) / theta["sd"]
-        return -0.5 * z**2 - jnp.log(theta["sd"]) - HALF_LOG_TWO_PI + columns["log_unit"]
+        return -0.5 * z**2 - jnp.log(theta["sd"]) - HALF_LOG_TWO_PI
 
     def peak(self, columns: Columns) -> np.ndarray:
         """f*, the largest log density: at the mean and the smallest sd."""
-        return columns["log_unit"] - math.log(SMALLEST_SD) - HALF_LOG_TWO_PI
+        return columns["log_unit"] + math.log(self.largest_density)
+
+    @property
+    def largest_density(self) -> float:
+        """Largest density on the scale of the limits."""
+        return math.exp(-HALF_LOG_TWO_PI) / SMALLEST_SD
+
+    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
+        """Integral of the density's power, on the scale of the limits."""
+        eta = linear(theta["beta"], columns)
+        value = jnp.exp((1 - power) * (jnp.log(theta["sd"]) + HALF_LOG_TWO_PI)) / math.sqrt(power)
+        return jnp.broadcast_to(value, jnp.shape(eta))
 
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Scaled values of new records."""
@@ -123,14 +137,28 @@ class Gamma:
 
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """Log density by row, in the values' own unit."""
+        return self.log_scaled(theta, columns) - columns["log_y"] + columns["log_unit"]
+
+    def log_scaled(self, theta: Theta, columns: Columns) -> Array:
+        """Log density by row of the values' logarithms: bounded, where that of the values is not."""
         eta, shape = linear(theta["beta"], columns), theta["shape"]
         kernel = shape * (jnp.log(shape) - eta + columns["log_y"]) - shape * columns["y"] * jnp.exp(-eta)
-        return kernel - columns["log_y"] - gammaln(shape) + columns["log_unit"]
+        return kernel - gammaln(shape)
 
     def peak(self, columns: Columns) -> np.ndarray:
         """f*, the largest log density: at the mean and the largest shape."""
-        top = LARGEST_SHAPE * (math.log(LARGEST_SHAPE) - 1) - float(numpy_gammaln(LARGEST_SHAPE))
-        return top - columns["log_y"] + columns["log_unit"]
+        return math.log(self.largest_density) - columns["log_y"] + columns["log_unit"]
+
+    @property
+    def largest_density(self) -> float:
+        """Largest density of the values' logarithms."""
+        return math.exp(LARGEST_SHAPE * (math.log(LARGEST_SHAPE) - 1) - math.lgamma(LARGEST_SHAPE))
+
+    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
+        """Integral of the power of the density of the values' logarithms."""
+        eta, shape = linear(theta["beta"], columns), theta["shape"]
+        value = gammaln(power * shape) - power * gammaln(shape) - power * shape * math.log(power)
+        return jnp.broadcast_to(jnp.exp(value), jnp.shape(eta))
 
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Values of new records, as shares of the upper limit."""

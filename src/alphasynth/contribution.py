@@ -32,7 +32,11 @@ def weighted(alpha: Array, log_lik: Array, xp: Any = np) -> Array:
 
 
 class PowerSums(Protocol):
-    """A model whose probabilities of single values can be raised to a power and summed."""
+    """A model whose probabilities of single values, or densities, can be raised to a power and summed.
+
+    Where it has densities, `log_scaled` gives them on the scale that they are integrated on, and `largest_density` how
+    large they can be.
+    """
 
     def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
         """Sum over all values y of p(y | theta)^power, by row, or one number where all rows share it."""
@@ -218,7 +222,8 @@ class BetaDivergenceAt:
         """The divergence's loss by row, less its largest value over pmfs within the bound."""
         power = 1 + self.beta
         total = theta["power_sum"] if "power_sum" in theta else power_sums(model).power_sum(theta, columns, power)
-        value = jnp.exp(self.beta * model.log_lik(theta, columns)) / self.beta - total / power
+        log_p = getattr(model, "log_scaled", model.log_lik)(theta, columns)
+        value = jnp.exp(self.beta * log_p) / self.beta - total / power
         return self.w * (value - largest_gain(self.beta, self.bound))
 
     def prepare(self, model: Model, theta: Theta) -> Theta:
@@ -228,11 +233,13 @@ class BetaDivergenceAt:
 
 @dataclass(frozen=True)
 class BetaDivergence:
-    """One draw from a beta-divergence posterior (Jewson, Ghalebikesabi and Holmes 2023), for counts.
+    """One draw from a beta-divergence posterior (Jewson, Ghalebikesabi and Holmes 2023).
 
     Each record adds w (p(x)^beta / beta - sum over y of p(y)^(1 + beta) / (1 + beta)), whose range over theta is at
     most w M^beta (1 / beta + (1 - M) / (1 + beta)) where no value has a probability above M; w makes that epsilon.
-    `bound` is M over the public parameter region: None takes it from the public grid, or 1 without one.
+    `bound` is M over the public parameter region: None takes it from the public grid, or 1 without one. Continuous
+    values have a density on the scale of their limits and an integral in place of the sum; M is the largest that their
+    family allows, and the range w M^beta (1 / beta + 1 / (1 + beta)).
     """
 
     beta: float = 0.5
@@ -248,8 +255,9 @@ class BetaDivergence:
 
     def bounded(self, model: Model, epsilon: float) -> Bounded:
         """The model with its records' contributions bounded by epsilon, which one draw costs."""
-        power_sums(model)
-        bound = 1.0 if self.bound is None else self.bound
+        bound = getattr(power_sums(model), "largest_density", 1.0)
+        if self.bound is not None and bound <= 1:
+            bound = self.bound
         reach = largest_gain(self.beta, bound) + bound**self.beta / (1 + self.beta)
         return Bounded(model, BetaDivergenceAt(epsilon / reach, self.beta, bound), epsilon)
 
@@ -257,16 +265,20 @@ class BetaDivergence:
 def largest_gain(beta: float, bound: float) -> float:
     """Largest p^beta / beta - sum of p^(1 + beta) / (1 + beta): a pmf at its bound M in one place, which the sum holds.
 
-    >>> largest_gain(0.5, 1.0)
-    1.3333333333333335
+    Of a density, whose bound is above 1, the integral may hold as little as one likes of a single place.
+
+    >>> largest_gain(0.5, 1.0), largest_gain(0.5, 4.0)
+    (1.3333333333333335, 4.0)
     """
+    if bound > 1:
+        return bound**beta / beta
     return bound**beta / beta - bound ** (1 + beta) / (1 + beta)
 
 
 def power_sums(model: Model) -> PowerSums:
     """The model, if it sums powers of its probabilities; raise `InputError`."""
     if not hasattr(model, "power_sum"):
-        raise InputError("BetaDivergence must have a built-in family of counts or categories, found another model")
+        raise InputError("BetaDivergence must have a built-in family, found a model of another kind")
     return model  # type: ignore[return-value]
 
 

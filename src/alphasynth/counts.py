@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -23,18 +23,18 @@ LARGEST_RATE = 1e18
 
 
 @dataclass(frozen=True)
-class Poisson:
-    """Counts with variance mu."""
+class Counts:
+    """What the models of counts share."""
 
     prior: LinearPrior
 
     @classmethod
-    def with_coefficients(cls, coefficients: CoefficientPrior, K: int) -> Poisson:
+    def with_coefficients(cls, coefficients: CoefficientPrior, K: int) -> Self:
         """The model with K coefficients of the given prior."""
         return cls(LinearPrior(coefficients, K))
 
     @classmethod
-    def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Poisson:
+    def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Self:
         """The model of a column; nothing need be declared of it."""
         return cls.with_coefficients(coefficients, K)
 
@@ -47,22 +47,34 @@ class Poisson:
         return self.prior.start(*_moments(columns["y"], X, counts))
 
     def coordinates(self, covariates: bool) -> list[str]:
-        """Names of the sampler's coordinates."""
-        return _coordinates(self.prior, covariates)
+        """Names of the sampler's coordinates: the mean or the coefficients, what else their prior samples, and phi."""
+        prior = self.prior
+        own = [f"beta[{k}]" for k in range(prior.K)] if covariates else ["mean"]
+        more = prior.coefficients.size(prior.K) - prior.K
+        return [*own, *(f"u[{prior.K + i}]" for i in range(more)), *(["phi"] if prior.dispersion is not None else [])]
+
+    def peak(self, columns: Columns) -> np.ndarray:
+        """f*, the largest log-likelihood of each row's count: that at mu = y, in the Poisson limit."""
+        return count_peak(columns["y"])
+
+
+@dataclass(frozen=True)
+class Poisson(Counts):
+    """Counts with variance mu."""
 
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """Log p(y | mu) by row."""
         eta = linear(theta["beta"], columns)
         return columns["y"] * eta - jnp.exp(eta) - columns["log_factorial"]
 
-    def peak(self, columns: Columns) -> np.ndarray:
-        """f*, the largest log-likelihood of each row's count: that at mu = y."""
-        return count_peak(columns["y"])
-
-    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
-        """Sum over all counts of p^power."""
+    def power_sum(self, theta: Theta, columns: Columns, power: float, above_zero: bool = False) -> Array:
+        """Sum over all counts of p^power; `above_zero`, of counts given that they are."""
         eta = linear(theta["beta"], columns)
-        return count_power_sum(lambda y: y * eta - jnp.exp(eta) - gammaln_of(y), jnp.exp(eta), jnp.exp(eta / 2), power)
+        less = log_positive(self.log_zero(theta, columns)) if above_zero else 0.0
+        sd = jnp.exp(eta / 2)
+        return count_power_sum(
+            lambda y: y * eta - jnp.exp(eta) - gammaln_of(y) - less, jnp.exp(eta), sd, power, int(above_zero)
+        )
 
     def log_zero(self, theta: Theta, columns: Columns) -> Array:
         """Log p(0 | mu) by row."""
@@ -80,32 +92,13 @@ class Poisson:
 
 
 @dataclass(frozen=True)
-class NegativeBinomial:
+class NegativeBinomial(Counts):
     """Counts with variance mu + mu^2 / phi."""
 
-    prior: LinearPrior
-
     @classmethod
-    def with_coefficients(cls, coefficients: CoefficientPrior, K: int) -> NegativeBinomial:
+    def with_coefficients(cls, coefficients: CoefficientPrior, K: int) -> Self:
         """The model with K coefficients of the given prior, and the paper's prior of phi."""
         return cls(LinearPrior(coefficients, K, HalfCauchyPrior()))
-
-    @classmethod
-    def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> NegativeBinomial:
-        """The model of a column; nothing need be declared of it."""
-        return cls.with_coefficients(coefficients, K)
-
-    def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
-        """What the model reads of the response; raise `InputError` for what is no count."""
-        return count_columns(check_counts(name, values, zeros=strict))
-
-    def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Where the climb begins: rough moments."""
-        return self.prior.start(*_moments(columns["y"], X, counts))
-
-    def coordinates(self, covariates: bool) -> list[str]:
-        """Names of the sampler's coordinates."""
-        return _coordinates(self.prior, covariates)
 
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """Log p(y | mu, phi) by row; right to rounding for any phi, the Poisson limit included."""
@@ -113,16 +106,14 @@ class NegativeBinomial:
             linear(theta["beta"], columns), theta["phi"], columns["y"], columns["log_factorial"]
         )
 
-    def peak(self, columns: Columns) -> np.ndarray:
-        """f*, the largest log-likelihood of each row's count: that at mu = y in the Poisson limit."""
-        return count_peak(columns["y"])
-
-    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
-        """Sum over all counts of p^power."""
+    def power_sum(self, theta: Theta, columns: Columns, power: float, above_zero: bool = False) -> Array:
+        """Sum over all counts of p^power; `above_zero`, of counts given that they are."""
         eta, phi = linear(theta["beta"], columns), theta["phi"]
         mean = jnp.exp(eta)
+        sd = jnp.sqrt(mean + mean**2 / phi)
+        less = log_positive(self.log_zero(theta, columns)) if above_zero else 0.0
         return count_power_sum(
-            lambda y: _log_negative_binomial(eta, phi, y, gammaln_of(y)), mean, jnp.sqrt(mean + mean**2 / phi), power
+            lambda y: _log_negative_binomial(eta, phi, y, gammaln_of(y)) - less, mean, sd, power, int(above_zero)
         )
 
     def log_zero(self, theta: Theta, columns: Columns) -> Array:
@@ -149,17 +140,15 @@ class NegativeBinomial:
         return rng.poisson(np.minimum(rng.gamma(phi, mean / phi, rows), LARGEST_RATE))
 
 
-def _coordinates(prior: LinearPrior, covariates: bool) -> list[str]:
-    """The mean or the coefficients, what else their prior samples, and phi."""
-    own = [f"beta[{k}]" for k in range(prior.K)] if covariates else ["mean"]
-    more = prior.coefficients.size(prior.K) - prior.K
-    return [*own, *(f"u[{prior.K + i}]" for i in range(more)), *(["phi"] if prior.dispersion is not None else [])]
-
-
 def _log_negative_binomial(eta: Array, phi: Array, y: Array, log_factorial: Array) -> Array:
     log_odds = eta - jnp.log(phi)
     log_total = jnp.logaddexp(0.0, log_odds)  # log((mu + phi) / phi)
     return log_rising(phi, y) - log_factorial - phi * log_total + y * (log_odds - log_total)
+
+
+def log_positive(log_zero: Array) -> Array:
+    """log(1 - p0); where p0 rounds to 1, as near to 0 as numbers go."""
+    return jnp.log(jnp.maximum(-jnp.expm1(log_zero), 1e-300))
 
 
 def gammaln_of(y: Array) -> Array:
@@ -182,8 +171,10 @@ ONE_BY_ONE, NODES = 32, 96
 FARTHEST, LONGEST = 12.0, 45.0
 
 
-def count_power_sum(log_pmf: Callable[[Array], Array], mean: Array, sd: Array, power: float) -> Array:
-    """Sum over counts y of p(y)^power, to about six digits, in as many evaluations for any mean.
+def count_power_sum(
+    log_pmf: Callable[[Array], Array], mean: Array, sd: Array, power: float, smallest: int = 0
+) -> Array:
+    """Sum over counts y from the smallest of p(y)^power, to about six digits, in as many evaluations for any mean.
 
     The sum over y >= ONE_BY_ONE is an integral by Gauss and Legendre in log y over the stretch that holds the mass,
     with Euler and Maclaurin's first correction at its lower end.
@@ -205,7 +196,7 @@ def count_power_sum(log_pmf: Callable[[Array], Array], mean: Array, sd: Array, p
         return total + node[1] * reach * y * raised(y), None
 
     nodes = tuple(jnp.asarray(part) for part in np.polynomial.legendre.leggauss(NODES))
-    first = jax.lax.scan(one_more, jnp.zeros_like(mean), jnp.arange(ONE_BY_ONE, dtype=float))[0]
+    first = jax.lax.scan(one_more, jnp.zeros_like(mean), jnp.arange(smallest, ONE_BY_ONE, dtype=float))[0]
     rest = jax.lax.scan(one_node, jnp.zeros_like(mean), nodes)[0]
     slope = raised(jnp.full_like(mean, ONE_BY_ONE)) - raised(jnp.full_like(mean, ONE_BY_ONE - 1))
     return first + rest + jnp.where(low == start, slope, 0.0) / 24

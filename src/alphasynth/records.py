@@ -15,6 +15,8 @@ from alphasynth.errors import InputError
 from alphasynth.frames import Frame, column_names, require, to_arrow
 from alphasynth.grouping import Grouped
 
+LARGEST_GROUP = 2**62  # group numbers beyond would not fit into 64 bits
+
 
 @dataclass(frozen=True, eq=False)
 class Records:
@@ -34,6 +36,7 @@ class Records:
     columns: Mapping[str, Any] = field(repr=False)
     counts: np.ndarray = field(repr=False)
     index: np.ndarray | None = field(repr=False)
+    _places: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def n(self) -> int:
@@ -125,12 +128,25 @@ class Records:
 
     def group(self, names: Sequence[str]) -> np.ndarray:
         """Group number of each distinct row, equal where the named columns are; groups are numbered in sorted order."""
-        number = np.zeros(self.size, np.int64)
+        number, groups = np.zeros(self.size, np.int64), 1
         for name in names:
+            codes = self._codes(name)
+            levels = int(codes.max()) + 1
+            if groups * levels > LARGEST_GROUP:  # numbers in use alone, so that the next ones have room
+                held, number = np.unique(number, return_inverse=True)
+                groups = len(held)
+                if groups == self.size:  # every row is a group of its own, whatever the other columns hold
+                    return number
+            number, groups = number * levels + codes, groups * levels
+        return np.unique(number, return_inverse=True)[1]
+
+    def _codes(self, name: str) -> np.ndarray:
+        """Place of each distinct row's value among the column's own, in sorted order or in that of its categories."""
+        if name not in self._places:
             column = self.columns[name]
             codes = column.codes if hasattr(column, "codes") else np.unique(column, return_inverse=True)[1]
-            number = np.unique(number * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
-        return number
+            self._places[name] = codes.astype(np.int64)
+        return self._places[name]
 
 
 def _check_column(

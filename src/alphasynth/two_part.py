@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln, lambertw, xlogy
 
 from alphasynth.categories import at_intercept, logit
-from alphasynth.counts import NegativeBinomial, Poisson
+from alphasynth.counts import NegativeBinomial, Poisson, log_positive
 from alphasynth.declared import Declared
 from alphasynth.errors import InputError
 from alphasynth.model import Array, Columns, Theta, linear
@@ -118,11 +119,18 @@ class Hurdle:
 
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """Log p(y | theta) by row."""
+        return self._above_or_zero(theta, columns, self.inner.log_lik)
+
+    def log_scaled(self, theta: Theta, columns: Columns) -> Array:
+        """Log p of a zero, log density of a positive value on the scale that its power is integrated on."""
+        return self._above_or_zero(theta, columns, getattr(self.inner, "log_scaled", self.inner.log_lik))
+
+    def _above_or_zero(self, theta: Theta, columns: Columns, inner: Callable[[Theta, Columns], Array]) -> Array:
         eta = linear(theta["gamma"], columns)
         positive = columns["positive"] > 0
-        value = self.inner.log_lik(theta, columns)
+        value = inner(theta, columns)
         if self.is_count:
-            value = value - _log_positive(self.inner.log_zero(theta, columns))
+            value = value - log_positive(self.inner.log_zero(theta, columns))
         # The inner `where` keeps derivatives of what takes no part out of the sum.
         above = -jnp.logaddexp(0.0, -eta) + jnp.where(positive, value, 0.0)
         return jnp.where(positive, above, -jnp.logaddexp(0.0, eta))
@@ -131,6 +139,18 @@ class Hurdle:
         """f*, the largest log-likelihood: 0 of a zero, of a positive value what its own part can have."""
         top = truncated_peak(columns["y"]) if self.is_count else self.inner.peak(columns)
         return np.where(columns["positive"] > 0, top, 0.0)
+
+    @property
+    def largest_density(self) -> float:
+        """Of a zero or a count its probability, at most 1; of other values what their own part can have."""
+        return 1.0 if self.is_count else max(1.0, float(self.inner.largest_density))
+
+    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
+        """p^power of a zero, and the sum or the integral of p^power over positive values."""
+        eta = linear(theta["gamma"], columns)
+        above = (True,) if self.is_count else ()
+        positive = self.inner.power_sum(theta, columns, power, *above)
+        return jnp.exp(-power * jnp.logaddexp(0.0, eta)) + jnp.exp(-power * jnp.logaddexp(0.0, -eta)) * positive
 
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Values of new records, as the inner family gives them: a zero is 0 of counts, else not a number."""
@@ -152,11 +172,6 @@ def truncated_peak(y: np.ndarray) -> np.ndarray:
     mu = held + np.real(lambertw(-held * np.exp(-held)))
     value = xlogy(held, mu) - mu - gammaln(held + 1) - np.log(-np.expm1(-mu))
     return np.where(y < 2, 0.0, value)
-
-
-def _log_positive(log_zero: Array) -> Array:
-    """log(1 - p0); where p0 rounds to 1, as near to 0 as numbers go."""
-    return jnp.log(jnp.maximum(-jnp.expm1(log_zero), 1e-300))
 
 
 def _share(theta: Theta, columns: Columns) -> np.ndarray:
