@@ -12,8 +12,10 @@ READY := $(VENV)/.ready-$(subst $(comma),-,$(EXTRAS))
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
+# Each process of the tests takes some 2 GB.
+PROCESSES ?= 2
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ import json
 import tomllib
 import warnings
 from decimal import Decimal
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -221,12 +222,12 @@ def test_no_record_stands_in_for_another_ones_gap():
 
 
 def test_levels_that_occur_do_not_shape_a_strict_design():
-    """Declared numbers as a pandas category: the same terms whether or not every level occurs."""
+    """Declared numbers as a pandas category, and their dummies: the same terms whether or not every level occurs."""
     sizes = []
-    for held in ([1, 2, 2, 3, 3, 2] * 20, [2, 2, 3, 3, 2, 2] * 20):
+    for term, held in product(["g", "C(g)"], ([1, 2, 2, 3, 3, 2] * 20, [2, 2, 3, 3, 2, 2] * 20)):
         table = pd.DataFrame({"g": pd.Categorical(held), "y": np.arange(120) % 7})
         one = Synthesizer(
-            ["g ~ 1", "y ~ g"],
+            ["g ~ 1", f"y ~ {term}"],
             family=["categorical", "poisson"],
             declared={"g": {"levels": [1, 2, 3]}},
             mechanism="Censored",
@@ -237,7 +238,7 @@ def test_levels_that_occur_do_not_shape_a_strict_design():
         ).fit(table)
         sizes.append(one.trail_.fits[-1].columns[1].draws.u.shape[1])
         assert set(one.sample()[0]["g"]) <= {1, 2, 3}
-    assert sizes == [2, 2]
+    assert sizes == [2, 2, 3, 3]
 
 
 def test_levels_of_a_column_with_gaps_are_its_own():
@@ -340,6 +341,8 @@ def test_a_suggestion_reads_types_and_no_associations(tmp_path):
         "income": "two_part_log_normal",
         "visits": "negative_binomial",
     }
+    formulas = {column.name: column.formula.text for column in one.model.columns}
+    assert "C(few)" in formulas["age"], "numbers with few levels take a coefficient each"
     assert one.model.declared["age"].missing == "model"
     low, high = one.model.declared["age"].limits
     assert low < table["age"].min()

@@ -85,6 +85,8 @@ def _design(formula: Formula, model: TableModel, records: Records, strict: bool)
     if formula.intercept_only:
         return None, np.ones((records.size, 1))
     declared = model.declared
+    numbers = {n: facts.levels for n, facts in declared.items() if facts.levels and type(facts.levels[0]) is not str}
+    formula = formula.with_levels(numbers)
     if strict:
         require_declared(formula, records.columns, [name for name, facts in declared.items() if facts.levels])
     group = records.group(formula.covariates)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,20 @@ class Formula:
     def intercept_only(self) -> bool:
         """Whether the right-hand side is 1."""
         return [str(term) for term in self.terms] == ["1"]
+
+    def with_levels(self, levels: Mapping[str, Sequence[float]]) -> Formula:
+        """The formula with the levels of `C(column)` written out, for columns of numbers whose levels are declared.
+
+        >>> Formula.parse("y ~ C(size) + age").with_levels({"size": [1, 2, 4]}).text
+        'y ~ C(size, levels=[1, 2, 4]) + age'
+        """
+
+        def write(found: re.Match[str]) -> str:
+            named = found[1].strip("`")
+            return f"C({found[1]}, levels={list(levels[named])!r})" if named in levels else found[0]
+
+        text = re.sub(r"\bC\(\s*(`[^`]+`|\w+)\s*\)", write, self.text)
+        return self if text == self.text else Formula.parse(text)
 
 
 def _columns(factor: Any) -> set[str]:

@@ -25,10 +25,12 @@ from alphasynth.inspection import POISSON
 from alphasynth.priors import NormalPrior
 from alphasynth.table_model import ColumnModel, TableModel
 
-# Numbers with at most this many values are levels; text with more is left out.
-FEW_VALUES, MOST_LEVELS = 8, 100
-# Coefficients that a column's formula may take; a covariate's levels; columns on a right-hand side.
-MOST_COEFFICIENTS, MOST_COVARIATE_LEVELS, MOST_COVARIATES = 40, 8, 12
+# Numbers with at most this many values are levels: whole ones, which may be counts, and fractions. Text with more than
+# so many levels is left out.
+FEW_VALUES, FEW_FRACTIONS, MOST_LEVELS = 8, 12, 100
+# Coefficients that a column's formula may take; a covariate's levels, of text and of numbers, which are else taken as
+# the number that they are; columns on a right-hand side.
+MOST_COEFFICIENTS, MOST_COVARIATE_LEVELS, MOST_DUMMIES, MOST_COVARIATES = 60, 8, 6, 12
 # Positive values whose largest is so many times their smallest are called skewed; so many are 0 where zeros stand out.
 SKEWED, ZEROS = 20.0, 0.02
 # Covariates whose limits are so far apart, or so near, are scaled by them.
@@ -130,7 +132,7 @@ def _number(name: str, values: np.ndarray, counts: np.ndarray, whole: bool) -> _
     """Levels of numbers with few values; counts; continuous values, with zeros apart where they stand out."""
     if not np.isfinite(values).all():
         return "it has infinite values"
-    if len(values) <= FEW_VALUES:
+    if len(values) <= (FEW_VALUES if whole else FEW_FRACTIONS):
         levels = tuple(int(v) if whole else v for v in sorted(values.tolist()))
         return _Column(name, "bernoulli" if len(levels) == 2 else "categorical", Declared(levels=levels))
     low, high = float(values.min()), float(values.max())
@@ -181,11 +183,19 @@ def _model(column: _Column, before: Sequence[_Column]) -> ColumnModel:
 def _width(column: _Column) -> int:
     """Terms that a column makes on a right-hand side."""
     levels = column.declared.levels
-    return len(levels) - 1 if levels and isinstance(levels[0], str) else 1
+    return len(levels) - 1 if levels and isinstance(levels[0], str) else len(levels) - 1 if _as_dummies(column) else 1
+
+
+def _as_dummies(column: _Column) -> bool:
+    """Whether a column of numbers takes a coefficient for each of its few levels: nothing says that it is linear."""
+    levels = column.declared.levels
+    return 2 < len(levels) <= MOST_DUMMIES and not isinstance(levels[0], str)
 
 
 def _term(column: _Column) -> str:
     name = f"`{column.name}`" if not column.name.isidentifier() else column.name
+    if _as_dummies(column):
+        return f"C({name})"
     if column.family in ("poisson", "negative_binomial") or "log_normal" in column.family:
         return f"np.log1p({name})"
     limits = column.declared.limits
