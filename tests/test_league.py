@@ -144,3 +144,10 @@ def test_bad_comparisons_get_one_sentence_and_leave_nothing(options, words, alon
     assert words in error
     assert error.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["nb.csv"]
+
+
+def test_a_comparison_is_of_one_column(tmp_path, capsys):
+    words = ["compare", "t.csv", "--formula", "x ~ 1", "--formula", "y ~ x", "--family", "poisson", "--m", "1"]
+    assert run_command([*words, "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.endswith("compared on one column: --formula must be given once, found 2\n")
+    assert not (tmp_path / "out").exists()

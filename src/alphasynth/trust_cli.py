@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from alphasynth.accounting import counted, round_up
+from alphasynth.catalogue import FAMILIES, listing
 from alphasynth.errors import InputError
 from alphasynth.interruption import SIGNALS
 from alphasynth.ledger_cli import Json, print_table
@@ -131,29 +132,20 @@ def _usual(problem: AnyProblem) -> list[str]:
 
 # Options of `synthesize` that mechanisms to be compared share.
 COMPARED = (
-    *(
-        "table",
-        "formula",
-        "family",
-        "m",
-        "public",
-        "radius",
-        "relative",
-        "within",
-        "cap",
-        "cut",
-        "share",
-        "reach",
-        "beta",
-        "bound",
-    ),
+    *("table", "m", "public", "radius", "relative", "within", "cap", "cut", "share", "reach", "beta", "bound"),
     *("limits", "step", "prior", "draws", "delimiter", "encoding"),
 )
+# Families that need nothing declared.
+COUNTS = {name: words for name, words in FAMILIES.items() if "poisson" in name or "negative_binomial" in name}
 
 
 def compare(
     options: dict[str, Any],
     out: Annotated[Path, typer.Option(help="Folder to make, with results.json, report.html and the figure.")],
+    formula: Annotated[
+        list[str] | None, typer.Option(help="'response ~ terms' of one column; odd names go in `backticks`.")
+    ] = None,
+    family: Annotated[list[str] | None, typer.Option(autocompletion=lambda: list(COUNTS), help=listing(COUNTS))] = None,
     epsilon: Annotated[str, typer.Option(help="Total budgets to compare at, comma-separated.")] = "1,2,4,8",
     mechanisms: Annotated[
         list[str] | None,
@@ -176,7 +168,11 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare mechanisms at equal epsilon: utility, audited loss and time. On a confidential table, confidential."""
-    options = {**options, **as_settings(options)}
+    for name, given in (("--formula", formula), ("--family", family)):
+        if given is not None and len(given) > 1:
+            raise InputError(f"mechanisms are compared on one column: {name} must be given once, found {len(given)}")
+    options = {**options, "formula": formula, "family": family}
+    options |= as_settings(options)
     budgets = numbers("--epsilon", [epsilon]) or []
     for value in budgets:
         if not 0 < value < math.inf:
