@@ -12,7 +12,7 @@ MECHANISMS = {
     "BW": "budget weights: each weight set to what --epsilon allows its own record; takes --cap",
     "Censored": "strict: what a record adds is centred and cut to a range of epsilon; takes --cut, --limits, --step",
     "Recentred": "strict: a first draw as Censored, then draws centred at it; takes --cut, --share, --reach",
-    "BetaDivergence": "strict, for counts: robust to outliers; takes --beta, --bound, --limits, --step",
+    "BetaDivergence": "strict: robust to outliers; takes --beta, --bound, --limits, --step",
 }
 FAMILIES = {
     "bernoulli": "two levels",
