@@ -39,6 +39,10 @@ class Bernoulli:
         """What the model reads of the response."""
         return {"y": codes_of(name, values, declared)}
 
+    def public_starts(self) -> np.ndarray:
+        """Where a climb begins that must know nothing of the table: levels that are equally likely."""
+        return np.zeros((1, self.prior.size))
+
     def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Where the climb begins: the logit of the share, and no effects."""
         return self.prior.start(at_intercept(X, logit(np.average(columns["y"], weights=counts))))
@@ -95,6 +99,10 @@ class Categorical:
     def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
         """What the model reads of the response."""
         return {"y": codes_of(name, values, declared)}
+
+    def public_starts(self) -> np.ndarray:
+        """Where a climb begins that must know nothing of the table: levels that are equally likely."""
+        return np.zeros((1, self.prior.size))
 
     def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Where the climb begins: the logarithms of the shares, and no effects."""
@@ -157,6 +165,10 @@ class Ordinal:
     def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
         """What the model reads of the response."""
         return {"y": codes_of(name, values, declared)}
+
+    def public_starts(self) -> np.ndarray:
+        """Where a climb begins that must know nothing of the table: levels that are equally likely."""
+        return self.start({"y": np.arange(self.levels)}, np.ones((1, 1)), np.ones(self.levels))[None]
 
     def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Where the climb begins: the logits of the cumulated shares, and no effects."""

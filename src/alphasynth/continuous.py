@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
 
+from alphasynth.counts import first
 from alphasynth.declared import Declared
 from alphasynth.errors import InputError
 from alphasynth.model import Array, Columns, Theta, linear
@@ -59,6 +60,11 @@ class Normal:
         centre, half = _scale(name, declared, self.logarithmic)
         values = centre + half * y
         return np.exp(np.minimum(values, 700.0)) if self.logarithmic else values
+
+    def public_starts(self) -> np.ndarray:
+        """Where climbs begin that must know nothing of the table: means from limit to limit, and a spread for each."""
+        means = np.linspace(-0.8, 0.8, 5)
+        return np.stack([self.prior.start(first(self.prior.K, mean), math.log(0.3)) for mean in means])
 
     def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Where the climb begins: least squares."""
@@ -126,6 +132,10 @@ class Gamma:
     def decode(self, name: str, y: np.ndarray, declared: Declared) -> np.ndarray:
         """Values in their own unit."""
         return y * _positive_limits(name, declared)[1]
+
+    def public_starts(self) -> np.ndarray:
+        """Where climbs begin that must know nothing of the table: means from the upper limit down, widely spread."""
+        return np.stack([self.prior.start(first(self.prior.K, mean)) for mean in np.arange(-12.0, 0.5, 0.5)])
 
     def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Where the climb begins: moments."""

@@ -46,6 +46,14 @@ class Counts:
         """Where the climb begins: rough moments."""
         return self.prior.start(*_moments(columns["y"], X, counts))
 
+    def public_starts(self) -> np.ndarray:
+        """Where climbs begin that must know nothing of the table (starts, D): log means side by side, no effects.
+
+        Without a dispersion a mean's neighbourhood is narrow, and they lie closer together.
+        """
+        step = 0.05 if self.prior.dispersion is None else 0.5
+        return np.stack([self.prior.start(first(self.prior.K, mean)) for mean in np.arange(-3.0, 18.0, step)])
+
     def coordinates(self, covariates: bool) -> list[str]:
         """Names of the sampler's coordinates: the mean or the coefficients, what else their prior samples, and phi."""
         prior = self.prior
@@ -144,6 +152,11 @@ def _log_negative_binomial(eta: Array, phi: Array, y: Array, log_factorial: Arra
     log_odds = eta - jnp.log(phi)
     log_total = jnp.logaddexp(0.0, log_odds)  # log((mu + phi) / phi)
     return log_rising(phi, y) - log_factorial - phi * log_total + y * (log_odds - log_total)
+
+
+def first(K: int, value: float) -> np.ndarray:
+    """K coefficients, all 0 but the first."""
+    return np.concatenate([[value], np.zeros(K - 1)])
 
 
 def log_positive(log_zero: Array) -> Array:

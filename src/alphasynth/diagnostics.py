@@ -18,7 +18,8 @@ class Diagnostics:
     `acceptance`: share of proposals taken (`Nuts`: mean acceptance probability). `ess_bulk`: smallest bulk effective
     size over coordinates. `rhat`: largest rank-normalised split R-hat. `khat`: Pareto shape of the proposals'
     importance ratios. `divergences`: their number per `num_draws` transitions. `edge_mass`: probability at the rim of a
-    grid, and its `spacing` in standard deviations. `num_draws`: S. `attempt`: which of the sampler's attempts this was.
+    grid, and its `spacing` in standard deviations. `beyond`: share of a strict target far beyond the modes that a
+    sampler starts at. `num_draws`: S. `attempt`: which of the sampler's attempts this was.
     """
 
     sampler: str
@@ -30,6 +31,7 @@ class Diagnostics:
     divergences: int | None = None
     edge_mass: float | None = None
     spacing: float | None = None
+    beyond: float | None = None
     attempt: int = 0
     note: str = ""
 
@@ -46,6 +48,7 @@ class Diagnostics:
             ("divergences", self.divergences, lambda x: x <= self.num_draws * 0.005, "at most 0.5 % of the draws"),
             ("edge mass", self.edge_mass, lambda x: x <= 1e-9, "at most 1e-9"),
             ("spacing", self.spacing, lambda x: x <= 0.5, "at most 0.5 standard deviations"),
+            ("mass beyond the modes", self.beyond, lambda x: x <= 0.001, "at most 0.001"),
         )
         # A check that is not passed fails: so does one on a value that is not a number.
         return [f"{name} {x:.4g}, {rule}" for name, x, keeps, rule in checks if x is not None and not keeps(x)]

@@ -92,7 +92,7 @@ def bind_design(
     counts = np.bincount(of, records.counts).astype(np.int64)
     model = FAMILIES[family].model(formula.response, declared, coefficients or ScaleMixturePrior(), X.shape[1])
     columns = model.read(formula.response, records.columns[formula.response][first], declared, strict)
-    start = model.start(columns, X[first], counts)
+    start = model.public_starts() if strict else model.start(columns, X[first], counts)
     if not formula.intercept_only:
         columns["X"] = X[first]
     rows = Rows.pad(columns, of, start)

@@ -12,7 +12,7 @@ import numpy as np
 from alphasynth.density import Data, Target, log_density
 from alphasynth.diagnostics import Diagnostics
 from alphasynth.errors import InputError, require_whole
-from alphasynth.mode import find_mode
+from alphasynth.mode import find_modes
 from alphasynth.model import Array, Model
 from alphasynth.sampler import Draws, Key
 
@@ -59,7 +59,7 @@ class Grid:
         size = target.model.prior.size
         if size > 2:
             raise InputError(f"Grid takes models of one or two parameters, found {size}; use Laplace or Nuts")
-        mode = find_mode(target.model, target.start, target.data)
+        mode = find_modes(target.model, np.atleast_2d(target.start), target.data)[0]
         centre, factor = np.asarray(mode.u), np.asarray(mode.factor)
         low, high = np.full(size, -12.0), np.full(size, 12.0)
         for _ in range(MOST_RESIZINGS):

@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from alphasynth.contribution import Bounded
 from alphasynth.density import Data, Target, log_density
 from alphasynth.diagnostics import Diagnostics, compare_chains, khat
 from alphasynth.errors import require_whole
-from alphasynth.mode import Mode, find_mode
+from alphasynth.mode import Mode, find_mode, find_modes
 from alphasynth.model import Array, Model
 from alphasynth.sampler import Draws, Key, child
 
@@ -37,6 +38,36 @@ ATTEMPTS = (Attempt(1, 6), Attempt(4, 6, skewed=True), Attempt(8, 2), Attempt(64
 STEPS, NARROWEST, WIDEST = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0), 0.5, 20.0
 
 
+# Of strict contributions: the share of proposals that look far beyond the modes, and how far, in the unit of priors.
+FAR, BROAD = 0.1, 2.5
+
+
+class Modes(NamedTuple):
+    """Components of a proposal (J, ...): modes, their factors, and each one's share; the last looks far beyond them."""
+
+    u: Array
+    factor: Array
+    share: Array
+
+
+def modes_of(target: Target) -> Mode | Modes:
+    """Where to propose: at the mode, and of strict contributions at each of several and far beyond.
+
+    Contributions that are cut leave a posterior flat where all are, and with a mode for each group of records that
+    parameters can suit. Draws of a strict mechanism must know of all of it, or one record could decide which is found.
+    """
+    starts = jnp.atleast_2d(target.start)
+    if not isinstance(target.model, Bounded):
+        return find_mode(target.model, starts[0], target.data)
+    found = find_modes(target.model, starts, target.data)
+    size = target.model.prior.size
+    return Modes(
+        jnp.stack([*(mode.u for mode in found), jnp.zeros(size)]),
+        jnp.stack([*(mode.factor for mode in found), BROAD * jnp.eye(size)]),
+        jnp.array([*[(1 - FAR) / len(found)] * len(found), FAR]),
+    )
+
+
 @dataclass(frozen=True)
 class Laplace:
     """Propose from a multivariate t with the mode and curvature of the target, score all proposals in one call, accept.
@@ -54,21 +85,21 @@ class Laplace:
 
     def draw(self, key: Key, target: Target, num_draws: int, least: int = 0) -> Draws:
         """Draw `num_draws` times, divided over the chains."""
-        mode = find_mode(target.model, target.start, target.data)
+        modes = modes_of(target)
         for number in range(len(ATTEMPTS)):
-            draws = self._draw(child(key, number), target, num_draws, mode, number)
+            draws = self._draw(child(key, number), target, num_draws, modes, number)
             passed = not draws.diagnostics.failures()
             if number >= least and (passed or (number > 0 and _hopeless(draws.diagnostics))):
                 break
-            if number > 0:  # proposals as skewed as the target know more of it than the first draws
-                mode = _recentre(mode, draws)
+            if number > 0 and isinstance(modes, Mode):  # skewed proposals know more of the target than the first
+                modes = _recentre(modes, draws)
         return draws
 
-    def _draw(self, key: Key, target: Target, num_draws: int, mode: Mode, number: int) -> Draws:
+    def _draw(self, key: Key, target: Target, num_draws: int, modes: Mode | Modes, number: int) -> Draws:
         attempt = ATTEMPTS[number]
         length = -(-num_draws // self.num_chains)
         noise = _noise(key, BURN_IN + length * attempt.thin, self.num_chains, target.model.prior.size, attempt.degrees)
-        u, taken, log_ratio = propose_and_accept(target.model, target.data, mode, noise, attempt)
+        u, taken, log_ratio = propose_and_accept(target.model, target.data, modes, noise, attempt)
         chains = np.asarray(u)
         ess_bulk, rhat = compare_chains(chains)
         diagnostics = Diagnostics(
@@ -99,10 +130,11 @@ def _recentre(mode: Mode, draws: Draws) -> Mode:
 
 
 class Noise(NamedTuple):
-    """All that chance decides: standard t vectors (steps, chains, D), and thresholds of acceptance (steps, chains)."""
+    """All that chance decides: standard t vectors (steps, chains, D), thresholds of acceptance, components."""
 
     t: Array
     log_uniform: Array
+    component: Array | None = None
 
 
 def _noise(key: Key, steps: int, chains: int, size: int, degrees: int) -> Noise:
@@ -110,23 +142,22 @@ def _noise(key: Key, steps: int, chains: int, size: int, degrees: int) -> Noise:
     rng = np.random.default_rng(key)
     normal = rng.standard_normal((steps, chains, size))
     chi_square = 2 * rng.standard_gamma(degrees / 2, (steps, chains))
-    return Noise(normal * np.sqrt(degrees / chi_square)[..., None], -rng.standard_exponential((steps, chains)))
+    t = normal * np.sqrt(degrees / chi_square)[..., None]
+    return Noise(t, -rng.standard_exponential((steps, chains)), rng.random((steps, chains)))
 
 
 @partial(jax.jit, static_argnames=("model", "attempt"))
 def propose_and_accept(
-    model: Model, data: Data, mode: Mode, noise: Noise, attempt: Attempt
+    model: Model, data: Data, modes: Mode | Modes, noise: Noise, attempt: Attempt
 ) -> tuple[Array, Array, Array]:
     """Chains (chains, length, D), which proposals were taken, and the log ratio target / proposal of each."""
-    thin, degrees, skewed = attempt
-    t, log_uniform = noise
-    shape = t.shape[:2]
-    log_t = -0.5 * (degrees + len(mode.u)) * jnp.log1p(jnp.sum(t**2, axis=-1) / degrees)
-    if skewed:
-        below, above = spreads(model, data, mode)
-        spread = jnp.where(t < 0, below, above)
-        t, log_t = t * spread, log_t - jnp.sum(jnp.log(spread), axis=-1)
-    u = mode.u + t @ mode.factor.T
+    thin, log_uniform = attempt.thin, noise.log_uniform
+    shape = log_uniform.shape
+    if isinstance(modes, Mode):
+        u, log_t = _propose_at_one(model, data, modes, noise, attempt)
+    else:
+        u, parts = _propose_at_several(model, data, modes, noise, attempt)
+        log_t = jax.nn.logsumexp(parts, axis=0)
     log_target = log_density(model, u.reshape(-1, u.shape[-1]), data).reshape(shape)
     # A density that is not a number is no density: such a proposal is never taken.
     log_ratio = jnp.where(jnp.isnan(log_target), -jnp.inf, log_target) - log_t
@@ -142,6 +173,58 @@ def propose_and_accept(
     taken = at[BURN_IN:] == jnp.arange(BURN_IN, shape[0])[:, None]
     chains = jnp.take_along_axis(u, at[BURN_IN + thin - 1 :: thin, :, None], axis=0)
     return jnp.swapaxes(chains, 0, 1), taken, log_ratio
+
+
+def _propose_at_one(model: Model, data: Data, mode: Mode, noise: Noise, attempt: Attempt) -> tuple[Array, Array]:
+    """Proposals (steps, chains, D) around a mode, and their log density up to a constant."""
+    t = noise.t
+    log_t = _log_t(t, attempt.degrees)
+    if attempt.skewed:
+        below, above = spreads(model, data, mode)
+        spread = jnp.where(t < 0, below, above)
+        t, log_t = t * spread, log_t - jnp.sum(jnp.log(spread), axis=-1)
+    return mode.u + t @ mode.factor.T, log_t
+
+
+def _propose_at_several(model: Model, data: Data, modes: Modes, noise: Noise, attempt: Attempt) -> tuple[Array, Array]:
+    """Proposals (steps, chains, D), and by component (J, steps, chains) their log density up to a constant."""
+    assert noise.component is not None, "several components"
+    below = above = jnp.ones_like(modes.u)
+    if attempt.skewed:
+        found = [spreads(model, data, Mode(modes.u[j], modes.factor[j])) for j in range(len(modes.u) - 1)]
+        below, above = (below.at[:-1].set(jnp.stack(side)) for side in zip(*found, strict=True))
+    chosen = jnp.searchsorted(jnp.cumsum(modes.share)[:-1], noise.component, side="right")
+    spread = jnp.where(noise.t < 0, below[chosen], above[chosen])
+    u = modes.u[chosen] + jnp.einsum("scij,scj->sci", modes.factor[chosen], noise.t * spread)
+
+    def component(centre: Array, factor: Array, share: Array, low: Array, high: Array) -> Array:
+        flat = (u - centre).reshape(-1, len(centre))
+        z = jax.scipy.linalg.solve_triangular(factor, flat.T, lower=True).T.reshape(u.shape)
+        wide = jnp.where(z < 0, low, high)
+        volume = jnp.sum(jnp.log(wide), axis=-1) + jnp.sum(jnp.log(jnp.diag(factor)))
+        return jnp.log(share) + _log_t(z / wide, attempt.degrees) - volume
+
+    return u, jax.vmap(component)(*modes, below, above)
+
+
+def _log_t(t: Array, degrees: int) -> Array:
+    """Log density of standard t vectors, up to a constant."""
+    return -0.5 * (degrees + t.shape[-1]) * jnp.log1p(jnp.sum(t**2, axis=-1) / degrees)
+
+
+def mass_beyond(key: Key, target: Target, modes: Modes, steps: int = 500) -> float:
+    """Share of a strict target's mass nearer to what is far beyond its modes than to any of them, by importance."""
+    noise = _noise(key, steps, 4, target.model.prior.size, ATTEMPTS[1].degrees)
+    return float(_mass_beyond(target.model, target.data, modes, noise))
+
+
+@partial(jax.jit, static_argnames="model")
+def _mass_beyond(model: Model, data: Data, modes: Modes, noise: Noise) -> Array:
+    u, parts = _propose_at_several(model, data, modes, noise, ATTEMPTS[1])
+    log_target = log_density(model, u.reshape(-1, u.shape[-1]), data).reshape(u.shape[:2])
+    log_ratio = jnp.where(jnp.isnan(log_target), -jnp.inf, log_target) - jax.nn.logsumexp(parts, axis=0)
+    weight = jnp.exp(log_ratio - log_ratio.max())
+    return jnp.sum(jnp.where(parts[-1] > parts[:-1].max(axis=0), weight, 0.0)) / jnp.sum(weight)
 
 
 def spreads(model: Model, data: Data, mode: Mode) -> tuple[Array, Array]:

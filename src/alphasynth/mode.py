@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from alphasynth.density import Data, derivatives, taking_part
+from alphasynth.density import Data, derivatives, log_density, taking_part
 from alphasynth.model import Array, Model
 
 MOST_STEPS = 200
@@ -16,6 +17,9 @@ MOST_STEPS = 200
 TOLERANCE = 1e-6
 # Directions in which the density is not concave, or flatter than this share of its steepest one, are made so.
 FLATTEST = 1e-10
+# Of several modes: how many are looked for, from how many standard deviations on they count as two, and how much less
+# of the logarithm of its mass one may hold.
+MOST_MODES, ALIKE, NEXT_TO_NOTHING = 4, 2.0, 12.0
 
 
 class Mode(NamedTuple):
@@ -62,6 +66,36 @@ def find_mode(model: Model, start: Array, data: Data) -> Mode:
     begin = _Climb(start, *derivatives(model, start, data), jnp.array(0.0), jnp.array(0), jnp.array(jnp.inf))
     end = jax.lax.while_loop(unfinished, climb, begin)
     return Mode(end.u, inverse_factor(end.hessian, jnp.array(0.0)))
+
+
+def find_modes(model: Model, starts: Array, data: Data) -> list[Mode]:
+    """Modes that climbs from the most promising starts (starts, D) lead to, those alike told once, the highest first.
+
+    Starts lie side by side, as of one coordinate: those are promising at which the density is no lower than at their
+    neighbours. Modes that hold next to nothing beside the best are left out.
+    """
+    if len(starts) == 1:
+        return [find_mode(model, starts[0], data)]
+    values = np.asarray(_density(model, starts, data))
+    values = np.where(np.isnan(values), -np.inf, values)
+    around = np.concatenate([[-np.inf], values, [-np.inf]])
+    peaks = np.flatnonzero((values >= around[:-2]) & (values >= around[2:]))
+    chosen = peaks[np.argsort(-values[peaks], kind="stable")][:MOST_MODES]
+    modes = [find_mode(model, starts[i], data) for i in chosen]
+    heights = np.asarray(_density(model, jnp.stack([mode.u for mode in modes]), data))
+    widths = [np.log(np.diag(np.asarray(mode.factor))).sum() for mode in modes]
+    masses = [height + width for height, width in zip(heights, widths, strict=True)]
+    kept: list[Mode] = []
+    for i in np.argsort([-mass for mass in masses], kind="stable"):
+        apart = [np.linalg.solve(np.asarray(mode.factor), np.asarray(modes[i].u - mode.u)) for mode in kept]
+        if masses[i] >= max(masses) - NEXT_TO_NOTHING and all(np.linalg.norm(z) > ALIKE for z in apart):
+            kept.append(modes[i])
+    return kept
+
+
+@partial(jax.jit, static_argnames="model")
+def _density(model: Model, u: Array, data: Data) -> Array:
+    return log_density(model, u, data)
 
 
 def inverse_factor(hessian: Array, damping: Array) -> Array:

@@ -66,8 +66,9 @@ class Rows:
     """What a model reads of the records (confidential): one line per distinct row of the formula's columns.
 
     `columns` are padded to a shared capacity by repeating the last row; only the first `size` lines count. `of` gives
-    the line of each distinct row of the records, which may be finer; `start` is where the climb to the mode begins, and
-    `finite` says which lines have a finite log-likelihood there.
+    the line of each distinct row of the records, which may be finer. `start` is where the climb to the mode begins
+    (D,), or of strict contributions public points (starts, D) where climbs may begin; `finite` says which lines have a
+    finite log-likelihood there.
     """
 
     columns: Columns = field(repr=False)

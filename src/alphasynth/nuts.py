@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +14,8 @@ import numpy as np
 from alphasynth.density import Data, Target, smooth_log_density, taking_part
 from alphasynth.diagnostics import Diagnostics, compare_chains
 from alphasynth.errors import require_whole
-from alphasynth.mode import Mode, find_mode
+from alphasynth.laplace import Modes, mass_beyond, modes_of
+from alphasynth.mode import Mode
 from alphasynth.model import Array, Model
 from alphasynth.sampler import Draws, Key, child, jax_keys
 
@@ -27,6 +29,7 @@ class Attempt(NamedTuple):
 
 # The second is for draws that came out too alike, or divergent.
 ATTEMPTS = (Attempt(1, 0.9), Attempt(8, 0.99))
+BEYOND = 9  # key of the look beyond the modes
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Nuts:
     """Hamiltonian Monte Carlo for targets of any shape.
 
     The chains move in z, where u = mode + L z: the curvature at the mode is the metric, and mode and L are arguments of
-    the compiled program, so that every round shares it.
+    the compiled program, so that every round shares it. Of strict contributions each mode that is found starts chains,
+    and mass beyond them, where no chain would come, is among the diagnostics.
     """
 
     num_chains: int = 4
@@ -47,18 +51,27 @@ class Nuts:
 
     def draw(self, key: Key, target: Target, num_draws: int, least: int = 0) -> Draws:
         """Draw `num_draws` times, divided over the chains."""
-        mode = find_mode(target.model, target.start, target.data)
+        modes = modes_of(target)
+        beyond = None
+        found = [modes] if isinstance(modes, Mode) else [Mode(*pair) for pair in zip(*modes[:2], strict=True)][:-1]
+        if isinstance(modes, Modes):
+            beyond = mass_beyond(child(key, BEYOND), target, modes)
         for number in range(least, len(ATTEMPTS)):
-            draws = self._draw(child(key, number), target, num_draws, mode, number)
+            draws = self._draw(child(key, number), target, num_draws, found, number)
+            draws = replace(draws, diagnostics=replace(draws.diagnostics, beyond=beyond))
             if not draws.diagnostics.failures():
                 break
         return draws
 
-    def _draw(self, key: Key, target: Target, num_draws: int, mode: Mode, number: int) -> Draws:
-        attempt = ATTEMPTS[number]
+    def _draw(self, key: Key, target: Target, num_draws: int, modes: Sequence[Mode], number: int) -> Draws:
+        attempt, mode = ATTEMPTS[number], modes[0]
         length = -(-num_draws // self.num_chains)
-        # Starts as wide as the target: R-hat compares chains that began apart.
+        # Starts as wide as the target, and at each of its modes: R-hat compares chains that began apart.
         starts = np.random.default_rng(child(key, 1)).standard_normal((self.num_chains, target.model.prior.size))
+        for chain, other in enumerate([modes[i % len(modes)] for i in range(self.num_chains)]):
+            if other is not mode:
+                u = np.asarray(other.u) + np.asarray(other.factor) @ starts[chain]
+                starts[chain] = np.linalg.solve(np.asarray(mode.factor), u - np.asarray(mode.u))
         z, accept, diverging = _run(
             target.model, self, length, attempt, jax_keys(key, self.num_chains), target.data, mode, starts
         )

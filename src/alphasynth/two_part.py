@@ -38,6 +38,11 @@ class ZeroInflated:
         """What the inner family reads of the response."""
         return self.inner.read(name, values, declared, strict)
 
+    def public_starts(self) -> np.ndarray:
+        """Where climbs begin that must know nothing of the table: the inner family's, and zeros as likely as not."""
+        inner = self.inner.public_starts()
+        return np.hstack([np.zeros((len(inner), self.prior.zero.size)), inner])
+
     def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Where the climb begins: the inner family's start, and half of the zeros put down to the inflation."""
         share = np.average(columns["y"] == 0, weights=counts) / 2
@@ -108,6 +113,11 @@ class Hurdle:
         """Values in their own unit; not a number stands for 0."""
         decoded = self.inner.decode(name, y, declared) if hasattr(self.inner, "decode") else y
         return np.where(np.isnan(y), 0.0, decoded)
+
+    def public_starts(self) -> np.ndarray:
+        """Where climbs begin that must know nothing of the table: the inner family's, and zeros as likely as not."""
+        inner = self.inner.public_starts()
+        return np.hstack([np.zeros((len(inner), self.prior.zero.size)), inner])
 
     def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Where the climb begins: the share of positive values, and the inner family's start on them."""
