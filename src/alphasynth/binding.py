@@ -14,7 +14,7 @@ from alphasynth.declared import Declared, as_levels, observed_levels
 from alphasynth.errors import InputError
 from alphasynth.families import FAMILIES, bind_design
 from alphasynth.fit import Problem
-from alphasynth.formula import Formula, learn_terms, require_declared, widen
+from alphasynth.formula import Formula, compute_terms, learn_terms, require_declared, widen
 from alphasynth.model import Model, Rows
 from alphasynth.priors import CoefficientPrior
 from alphasynth.records import Records
@@ -94,7 +94,26 @@ def _design(formula: Formula, model: TableModel, records: Records, strict: bool)
     counts = np.bincount(group, records.counts).astype(np.int64)
     frame = covariates(formula, {name: records.columns[name][first] for name in formula.covariates}, declared)
     spec, values = learn_terms(formula, frame, counts)
+    _check_corners(formula, spec, frame, declared)
     return spec, values[group]
+
+
+def _check_corners(formula: Formula, spec: Any, frame: Any, declared: Mapping[str, Declared]) -> None:
+    """Refuse terms that have no value where synthetic covariates may lie: at either limit of each."""
+    for place in (0, 1):
+        corner = frame.iloc[:1].copy()
+        for name in formula.covariates:
+            facts = declared.get(name, Declared())
+            if facts.limits is not None and getattr(corner[name].dtype, "kind", "O") in "iuf":
+                corner[name] = np.asarray([facts.limits[place]], np.float64)
+        with np.errstate(all="ignore"):
+            try:
+                compute_terms(spec, corner)
+            except InputError:
+                raise InputError(
+                    f"terms of {formula.text!r} must be finite wherever their columns' declared limits allow values, "
+                    "found a limit at which they are not"
+                ) from None
 
 
 def covariates(formula: Formula, columns: Mapping[str, Any], declared: Mapping[str, Declared]) -> Any:

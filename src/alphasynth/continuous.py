@@ -214,4 +214,6 @@ def _numbers(name: str, values: Any, declared: Declared) -> np.ndarray:
     y = values.astype(np.float64)
     if declared.outside(y).any():
         raise InputError(f"column {name!r} must lie within its declared limits, found values beyond")
+    if declared.whole and (y != np.floor(y)).any():
+        raise InputError(f"column {name!r} must hold whole numbers, as was declared, found fractions")
     return y

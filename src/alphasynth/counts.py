@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -130,16 +131,25 @@ class NegativeBinomial(Counts):
         return -phi * jnp.logaddexp(0.0, eta - jnp.log(phi))
 
     def simulate_positive(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
-        """Counts of new records given that they are above 0: quantiles at levels above p(0)."""
-        from scipy.stats import nbinom
+        """Counts of new records given that they are above 0.
 
-        mean = np.minimum(np.exp(linear(theta["beta"], columns)), LARGEST_RATE)
+        Where most are, drawn again until they are. Else as a sum of logarithmic counts, of which there is a Poisson
+        number: that is above 0 by the time of its first event.
+        """
+        mean = np.broadcast_to(np.minimum(np.exp(np.asarray(linear(theta["beta"], columns))), LARGEST_RATE), rows)
         phi = float(theta["phi"])
-        share = np.broadcast_to(phi / (phi + mean), rows)
-        zero = np.exp(phi * np.log(share))
-        levels = zero + (1 - zero) * rng.random(rows)
-        counts = nbinom.ppf(np.minimum(levels, 1 - 1e-16), phi, share)
-        return np.maximum(np.where(np.isfinite(counts), counts, 1.0), 1.0).astype(np.int64)
+        rate = phi * np.log1p(mean / phi)  # -log p(0)
+        counts = np.zeros(rows, np.int64)
+        while (again := np.flatnonzero((rate > math.log(2)) & (counts == 0))).size:
+            counts[again] = rng.poisson(np.minimum(rng.gamma(phi, mean[again] / phi), LARGEST_RATE))
+        rare = np.flatnonzero(rate <= math.log(2))
+        first_event = -np.log1p(rng.random(rare.size) * np.expm1(-rate[rare]))
+        left = 1 + rng.poisson(np.maximum(rate[rare] - first_event, 0.0))
+        share = np.clip(mean[rare] / (mean[rare] + phi), 1e-300, 1 - 1e-15)
+        while (some := np.flatnonzero(left > 0)).size:
+            counts[rare[some]] += rng.logseries(share[some])
+            left[some] -= 1
+        return counts
 
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Counts of new records: Poisson with gamma-distributed means."""

@@ -73,8 +73,13 @@ class Declared:
         return ~((values >= self.limits[0]) & (values <= self.limits[1]))
 
     def within(self, values: np.ndarray) -> np.ndarray:
-        """Numbers brought to the nearest limit."""
-        return values if self.limits is None else np.clip(values, *self.limits)
+        """Numbers brought to the nearest limit, or the nearest whole number within."""
+        if self.limits is None:
+            return values
+        low, high = self.limits
+        if self.whole or values.dtype.kind in "iu":
+            low, high = math.ceil(low), math.floor(high)
+        return np.clip(values, low, high)
 
 
 def _pair(name: str, value: Any) -> tuple[float, float]:

@@ -56,6 +56,16 @@ FAMILIES = {
 }
 
 
+def holds_whole(family: str, declared: Declared) -> bool:
+    """Whether a column of numbers holds whole ones: counts, or what was declared so."""
+    return declared.whole or "poisson" in family or "negative_binomial" in family
+
+
+def has_own_zeros(family: str) -> bool:
+    """Whether zeros stand beside the values that limits are of."""
+    return family.startswith(("two_part_", "hurdle_", "zero_inflated_"))
+
+
 def bind_column(
     formula: Formula,
     family: str,
@@ -91,7 +101,12 @@ def bind_design(
     _, first = np.unique(of, return_index=True)
     counts = np.bincount(of, records.counts).astype(np.int64)
     model = FAMILIES[family].model(formula.response, declared, coefficients or ScaleMixturePrior(), X.shape[1])
-    columns = model.read(formula.response, records.columns[formula.response][first], declared, strict)
+    values = records.columns[formula.response][first]
+    columns = model.read(formula.response, values, declared, strict)
+    if declared.limits is not None and "log_factorial" in columns:
+        beyond = declared.outside(columns["y"]) & ~((columns["y"] == 0) & has_own_zeros(family))
+        if beyond.any():
+            raise InputError(f"column {formula.response!r} must lie within its declared limits, found values beyond")
     start = model.public_starts() if strict else model.start(columns, X[first], counts)
     if not formula.intercept_only:
         columns["X"] = X[first]

@@ -58,13 +58,16 @@ def settle_gaps(model: TableModel, gaps: Mapping[str, int], strict: bool) -> Tab
 
 
 def stand_in(declared: Declared) -> Any:
-    """The public value that stands in for a gap: the first level, the lower limit (a whole number if need be), or 0."""
+    """The public value that stands in for a gap: the first level, the least whole number within limits, or 0.
+
+    Where no whole number lies within, the lower limit.
+    """
     if declared.levels:
         return declared.levels[0]
     if declared.limits is None:
         return 0
-    low = declared.limits[0]
-    return math.ceil(low) if declared.whole or low == math.floor(low) else low
+    low, high = declared.limits
+    return math.ceil(low) if math.ceil(low) <= high else low
 
 
 def settle_levels(columns: pa.Table, model: TableModel) -> TableModel:
@@ -154,8 +157,6 @@ def _filled(name: str, column: pa.ChunkedArray, declared: Declared) -> pa.Chunke
         kind, plain = pa.float64(), plain.cast(pa.float64())
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     value = "" if text and not declared.levels else stand_in(declared)
-    if pa.types.is_integer(kind) and isinstance(value, float):
-        value = math.ceil(value)
     if isinstance(value, str) != text:
         raise InputError(f"column {name!r} must have levels of its own type where it has gaps, found others")
     return pc.fill_null(plain, pa.scalar(value).cast(kind))

@@ -11,7 +11,8 @@ import numpy as np
 from alphasynth.binding import BoundTable, covariates
 from alphasynth.chain import block_keys
 from alphasynth.contribution import plain
-from alphasynth.families import FAMILIES
+from alphasynth.errors import InputError
+from alphasynth.families import FAMILIES, has_own_zeros
 from alphasynth.fit import in_64_bit
 from alphasynth.formula import compute_terms
 from alphasynth.gaps import stand_in
@@ -67,7 +68,13 @@ class TableMaker:
 
     def _design(self, column: ColumnModel, spec: Any, made: Mapping[str, Any]) -> np.ndarray:
         frame = covariates(column.formula, made, self.bound.model.declared)
-        return np.asarray(compute_terms(spec, frame), np.float64)
+        try:
+            return np.asarray(compute_terms(spec, frame), np.float64)
+        except InputError:
+            raise InputError(
+                f"terms of {column.formula.text!r} must be finite for synthetic values too, found some at which they "
+                "are not; declare limits of its columns, or use terms such as np.log1p"
+            ) from None
 
     def _is_indicator(self, column: ColumnModel) -> bool:
         return any(column.name == indicator_of(other.name) for other in self.bound.model.columns)
@@ -81,24 +88,27 @@ def _values(
     rng: np.random.Generator, column: ColumnModel, model: Model, theta: Theta, design: dict[str, Any], rows: int
 ) -> np.ndarray:
     """New values of one column that keep what is declared of it."""
-    values = _decoded(column, model, model.simulate(rng, theta, design, rows))
+    y = model.simulate(rng, theta, design, rows)
+    values = _decoded(column, model, y)
     if FAMILIES[column.family].levels or column.declared.limits is None:
         return values
+    beyond = _beyond(column, values, y)
     for _ in range(TRIES):
-        again = np.flatnonzero(_beyond(column, values))
+        again = np.flatnonzero(beyond)
         if len(again) == 0:
             return values
         part = {name: value[again] for name, value in design.items()}
-        values[again] = _decoded(column, model, model.simulate(rng, theta, part, len(again)))
-    beyond = _beyond(column, values)
+        y = model.simulate(rng, theta, part, len(again))
+        values[again] = _decoded(column, model, y)
+        beyond[again] = _beyond(column, values[again], y)
     values[beyond] = column.declared.within(values[beyond])
     return values
 
 
-def _beyond(column: ColumnModel, values: np.ndarray) -> np.ndarray:
-    """Which values break the declared limits; the zero of a two-part model does not."""
-    beyond = column.declared.outside(values)
-    return beyond & (values != 0) if column.family.startswith("two_part") else beyond
+def _beyond(column: ColumnModel, values: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Which values break the declared limits; the zero of a model with zeros of their own does not."""
+    zero = np.isnan(y) if y.dtype.kind == "f" else y == 0
+    return column.declared.outside(values) & ~(zero & has_own_zeros(column.family))
 
 
 def _decoded(column: ColumnModel, model: Any, y: np.ndarray) -> np.ndarray:

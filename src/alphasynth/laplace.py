@@ -214,13 +214,13 @@ def _log_t(t: Array, degrees: int) -> Array:
 
 def mass_beyond(key: Key, target: Target, modes: Modes, steps: int = 500) -> float:
     """Share of a strict target's mass nearer to what is far beyond its modes than to any of them, by importance."""
-    noise = _noise(key, steps, 4, target.model.prior.size, ATTEMPTS[1].degrees)
+    noise = _noise(key, steps, 4, target.model.prior.size, ATTEMPTS[0].degrees)
     return float(_mass_beyond(target.model, target.data, modes, noise))
 
 
 @partial(jax.jit, static_argnames="model")
 def _mass_beyond(model: Model, data: Data, modes: Modes, noise: Noise) -> Array:
-    u, parts = _propose_at_several(model, data, modes, noise, ATTEMPTS[1])
+    u, parts = _propose_at_several(model, data, modes, noise, ATTEMPTS[0])
     log_target = log_density(model, u.reshape(-1, u.shape[-1]), data).reshape(u.shape[:2])
     log_ratio = jnp.where(jnp.isnan(log_target), -jnp.inf, log_target) - jax.nn.logsumexp(parts, axis=0)
     weight = jnp.exp(log_ratio - log_ratio.max())

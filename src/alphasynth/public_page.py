@@ -127,7 +127,7 @@ def _subject(names: list[str]) -> str:
 
 def _model(guarantee: PublicGuarantee, family: str) -> str:
     if len(guarantee.columns) > 1:
-        return f"a chain of {len(guarantee.columns)} columns, each generated from those before it"
+        return f"a chain of {len(guarantee.columns)} models, each column generated from those before it"
     return f"{guarantee.formula}, {guarantee.family}" + (f" ({family})" if family else "")
 
 

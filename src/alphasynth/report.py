@@ -211,7 +211,7 @@ def _diagnostics(entry: Mapping[str, Any]) -> list[tuple[object, ...]]:
 
 def _model(guarantee: PublicGuarantee) -> str:
     if len(guarantee.columns) > 1:
-        return f"a chain of {len(guarantee.columns)} columns, see below"
+        return f"a chain of {len(guarantee.columns)} models, see below"
     return f"{guarantee.formula}, {guarantee.family}"
 
 

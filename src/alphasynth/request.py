@@ -84,7 +84,7 @@ class Request:
             raise InputError("limits and step are of one column's public grid, found them with a table model")
         self.grid = PublicGrid(limits or {}, step)
         self.weights = _weights(weights, self.model, self.strict)
-        _check_distance(self.mechanism, self.model)
+        _check_distance(self.mechanism, self.model, self.weights)
         self.public = _names("public", public)
         self.survey_weights = survey_weights
         if survey_weights is not None and survey_weights not in self.public:
@@ -144,7 +144,7 @@ class Request:
             listed = ", ".join(repr(name) for name in hidden)
             raise InputError(
                 f"covariates must be declared public (--public), since they are released as they are and the guarantee "
-                f"does not cover them; found {listed}, not declared so"
+                f"does not cover them; found {listed}, not declared so and not a column to synthesize"
             )
 
     @property
@@ -205,12 +205,22 @@ def _weights(weights: object, model: TableModel | None, strict_mechanism: bool) 
     return str(weights)
 
 
-def _check_distance(mechanism: Mechanism, model: TableModel | None) -> None:
+def _check_distance(mechanism: Mechanism, model: TableModel | None, weights: str) -> None:
     """Refuse a radius in one column's unit for a chain of several, and a distance for one column."""
     for rule in mechanism.rules:
         if not isinstance(rule, CW):
             continue
         several = model is not None and len(model.columns) > 1
+        if isinstance(rule.radius, tuple):
+            by_column = {} if model is None else {column.name: column.family for column in model.columns}
+            for name, _ in rule.radius:
+                if FAMILIES[by_column[name]].levels if name in by_column else True:
+                    raise InputError(
+                        f"radius must be of columns to synthesize that hold numbers, found one for {name!r}, which is "
+                        "none"
+                    )
+        if rule.distance is not None and weights == "column":
+            raise InputError("distance must be left out with weights per column, which compare column by column")
         if not several and rule.distance is not None:
             raise InputError("distance must be left out with one column, found one")
         if several and not (rule.relative or rule.distance or isinstance(rule.radius, tuple)):

@@ -30,7 +30,7 @@ from alphasynth.table_model import ColumnModel, TableModel
 FEW_VALUES, FEW_FRACTIONS, MOST_LEVELS = 8, 12, 100
 # Coefficients that a column's formula may take; a covariate's levels, of text and of numbers, which are else taken as
 # the number that they are; columns on a right-hand side.
-MOST_COEFFICIENTS, MOST_COVARIATE_LEVELS, MOST_DUMMIES, MOST_COVARIATES = 60, 8, 6, 12
+MOST_COEFFICIENTS, MOST_COVARIATE_LEVELS, MOST_DUMMIES, MOST_COVARIATES = 60, 8, 8, 12
 # Positive values whose largest is so many times their smallest are called skewed; so many are 0 where zeros stand out.
 SKEWED, ZEROS = 20.0, 0.02
 # Covariates whose limits are so far apart, or so near, are scaled by them.
@@ -67,7 +67,8 @@ def suggest_model(table: Stored, public: Sequence[str] = ()) -> Suggestion:
     columns, left_out, given = [], list[tuple[str, str]](), []
     for name in names:
         if not name.strip() or "`" in name or names.count(name) > 1:
-            left_out.append((name, "its name cannot stand in a formula"))
+            twice = "its name occurs twice" if names.count(name) > 1 else "its name cannot stand in a formula"
+            left_out += [(name, twice)] if (name, twice) not in left_out else []
             continue
         found = _look(table, name)
         if name in public:
@@ -108,7 +109,7 @@ def _look(table: Stored, name: str) -> _Column | str:
     kind = held.type.value_type if pa.types.is_dictionary(held.type) else held.type
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if len(held) == 1:
-        return "it has one value"
+        return "it has one value beside its gaps" if gaps else "it has one value"
     plain = held.cast(pa.float64()) if is_number else held.cast(kind)
     whole = is_number and bool((np.asarray(plain) == np.floor(np.asarray(plain))).all())
     if len(held) == counts.sum() > 20 and (not is_number or whole):

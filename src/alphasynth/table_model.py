@@ -38,7 +38,9 @@ class ColumnModel:
     where: str | None = None
 
     @classmethod
-    def of(cls, formula: str, family: str, budget: float = 1.0, declared: Declared | None = None) -> ColumnModel:
+    def of(
+        cls, formula: str, family: str, budget: float = 1.0, declared: Declared | Mapping[str, Any] | None = None
+    ) -> ColumnModel:
         """A column model from words; raise `InputError`."""
         parsed = Formula.parse(formula)
         if family not in FAMILIES:
@@ -47,7 +49,8 @@ class ColumnModel:
             raise InputError(
                 f"family of {parsed.response!r} must be one of {', '.join(FAMILIES)}, found {family!r}{hint}"
             )
-        return cls(parsed, family, require_positive(f"budget of {parsed.response!r}", budget), declared or Declared())
+        facts = declared if isinstance(declared, Declared) else Declared.of(parsed.response, declared or {})
+        return cls(parsed, family, require_positive(f"budget of {parsed.response!r}", budget), facts)
 
     @property
     def name(self) -> str:
@@ -184,14 +187,20 @@ def _with_terms(formula: Formula, names: Sequence[str]) -> Formula:
     return Formula.parse(formula.text + "".join(f" + `{name}`" for name in names)) if names else formula
 
 
+def _of(entry: Mapping[str, Any]) -> str:
+    """Which column a message is about, as far as it is known."""
+    return f" for {entry['formula']!r}" if isinstance(entry.get("formula"), str) else ""
+
+
 def _column(entry: Mapping[str, Any], facts: Mapping[str, Any]) -> ColumnModel:
     known = ("formula", "family", "budget")
     strange = [name for name in entry if name not in known]
     if strange:
-        raise InputError(f"a column of a model must have {', '.join(known)}, found {strange[0]!r}")
+        raise InputError(f"a column of a model has a formula, a family and a budget, found {strange[0]!r}{_of(entry)}")
     for name in known[:2]:
         if not isinstance(entry.get(name), str):
-            raise InputError(f"a column of a model must have a {name}, found {found(entry.get(name))}")
+            what = found(entry[name]) if name in entry else "none"
+            raise InputError(f"a column of a model must have a {name}, found {what}{_of(entry)}")
     name = Formula.parse(entry["formula"]).response
     return ColumnModel.of(
         entry["formula"], entry["family"], entry.get("budget", 1.0), Declared.of(name, facts.get(name, {}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -106,7 +107,7 @@ class Hurdle:
         held = values.astype(np.float64)
         positive = held != 0
         if not self.is_count:  # a value within the limits stands in for 0, and takes no part
-            held = np.where(positive, held, sum(declared.limits) / 2 if declared.limits else 1.0)
+            held = np.where(positive, held, math.ceil(declared.limits[0]) if declared.limits else 1.0)
         return {**self.inner.read(name, held, declared, strict), "positive": positive.astype(np.float64)}
 
     def decode(self, name: str, y: np.ndarray, declared: Declared) -> np.ndarray:

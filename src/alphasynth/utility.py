@@ -228,7 +228,7 @@ def evaluate(
         shares=tuple(
             share
             for name in held.columns
-            if not is_numeric(held.columns[name]) and name not in public
+            if name not in public and (not is_numeric(held.columns[name]) or _has_few_values(held, name))
             for share in _shares(name, held, tables)
         ),
         weighted=tuple(
@@ -260,7 +260,14 @@ def _weighted_of(records: Records, name: str, weights: str, quantiles: Sequence[
     return weighted_statistics(np.asarray(records.columns[name], np.float64)[there], by_row, quantiles)
 
 
+FEW_VALUES = 12  # of a column of numbers, whose shares are then compared
 MOST_SHOWN = 20  # levels of a column whose shares are compared; the rest are put together
+
+
+def _has_few_values(records: Records, name: str) -> bool:
+    """Whether a numeric column may be a code: it has few values, each in several rows."""
+    values = np.unique(np.asarray(records.columns[name])[present(records, name)])
+    return 1 < len(values) <= FEW_VALUES and records.n >= 5 * len(values)
 
 
 def _shares(name: str, held: Records, tables: Sequence[Records]) -> list[Share]:
