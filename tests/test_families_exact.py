@@ -170,6 +170,30 @@ def test_simulated_values_follow_the_density(name):
         assert share == pytest.approx(p, abs=5 * np.sqrt(p * (1 - p) / rows) + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("mean", "phi"), [(0.01, 0.5), (0.5, 1e-6), (2.0, 0.05), (2.0, 3.0), (40.0, 0.01), (40.0, 1e6), (1e-7, 2.0)]
+)
+def test_negative_binomials_above_zero(mean, phi):
+    """Shares of small counts, and the mean, whatever the chance of a count above 0 is."""
+    model, _ = _bound("negative_binomial")
+    rows = 40_000
+    theta = {"beta": np.array([np.log(mean)]), "phi": np.array(phi)}
+    y = model.simulate_positive(np.random.default_rng(3), theta, {}, rows)
+    exact = stats.nbinom(phi, phi / (phi + mean))
+    above = -np.expm1(phi * np.log(phi / (phi + mean)))
+    assert y.min() >= 1
+    for k in range(1, 6):
+        p = exact.pmf(k) / above
+        assert np.mean(y == k) == pytest.approx(p, abs=5 * np.sqrt(p * (1 - p) / rows) + 1e-9)
+
+
+@pytest.mark.parametrize(("mean", "phi"), [(1e18, 0.01), (1e6, 1e-8), (1e18, 1e4), (1e30, 1.0)])
+def test_wild_negative_binomials_above_zero_come_to_an_end(mean, phi):
+    model, _ = _bound("negative_binomial")
+    theta = {"beta": np.array([np.log(mean)]), "phi": np.array(phi)}
+    assert model.simulate_positive(np.random.default_rng(3), theta, {}, 1_000).min() >= 1
+
+
 @pytest.mark.parametrize("name", [*COUNTS, "bernoulli", "categorical", "ordinal"])
 def test_power_sums_are_sums(name):
     model, declared = _bound(name)

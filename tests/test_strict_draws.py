@@ -72,7 +72,8 @@ def test_mass_beyond_the_modes_is_that_of_the_target(key):
     assert isinstance(found, Modes)
     narrow = int(np.argmax(found.u[:-1, 0]))
     assert abs(found.u[narrow, 0] - np.log(60)) < 0.1
-    alone = Modes(found.u[[narrow, -1]], found.factor[[narrow, -1]], np.array([0.9, 0.1]))
+    both = np.array([narrow, -1])
+    alone = Modes(found.u[both], found.factor[both], np.array([0.9, 0.1]))
     expected = mass_below(target, 3.5)
     # Of 1,600 proposals beyond: weights vary by less than their mean.
     assert mass_beyond(key, target, alone, 4_000) == pytest.approx(expected, rel=0.15)

@@ -137,6 +137,12 @@ class TestEvaluate:
         assert shares["g", "b"] == (pytest.approx(2 / 3), 0.0)
         assert shares["y is missing", "true"] == (0.25, 0.0)
 
+    def test_numbers_with_few_values_have_shares_too(self):
+        held = pd.DataFrame({"code": [1, 2, 9, 2] * 20, "y": np.arange(80.0)})
+        found = evaluate(held, [held.assign(code=[1, 1, 9, 2] * 20)], regressions=[])
+        shares = {(s.column, s.level): (s.confidential, s.synthetic) for s in found.shares}
+        assert shares == {("code", "1"): (0.25, 0.5), ("code", "2"): (0.5, 0.25), ("code", "9"): (0.25, 0.25)}
+
     def test_odd_names(self):
         table = pd.DataFrame({"a b": rng(1).poisson(9, 60) + 0.5, "C(x)": rng(2).poisson(9, 60), "`": 1.5})
         found = evaluate(table, [table])

@@ -280,7 +280,7 @@ def test_gaps_are_split_and_filled_with_a_public_value():
     facts = {"x": Declared(limits=(0.5, 3.0), missing="model"), "y": Declared(levels=("a", "b"), missing="public")}
     split = split_gaps(table, facts)
     assert split.column_names == ["x", "y", "x is missing", "y is missing"]
-    assert split.column("x").to_pylist() == [1.5, 0.5, 0.5]
+    assert split.column("x").to_pylist() == [1.5, 1.0, 1.0]
     assert split.column("y").to_pylist() == ["b", "a", "a"]
     assert split.column("x is missing").to_pylist() == [False, True, True]
 
@@ -290,10 +290,10 @@ def test_gaps_are_split_and_filled_with_a_public_value():
     [
         (('family = "bernoulli"', 'family = "bernouli"'), "did you mean bernoulli"),
         (("budget = 2", "budget = 0"), "budget of 'age' must be positive"),
-        (("budget = 2", "bugdet = 2"), "must have formula, family, budget, found 'bugdet'"),
+        (("budget = 2", "bugdet = 2"), "a formula, a family and a budget, found 'bugdet' for 'age ~ sex'"),
         (("limits = [18, 90]", "limits = [90, 18]"), "limits of 'age' must be two numbers, low < high"),
         (("[declared_public.sex]", "[declared_public.sx]"), "columns in the model, found 'sx'"),
-        (('formula = "sex ~ 1"', ""), "must have a formula, found None"),
+        (('formula = "sex ~ 1"', ""), "must have a formula, found none"),
         (('[[column]]\nformula = "sex ~ 1"', '[colum]\nformula = "sex ~ 1"'), "found 'colum'"),
         (('formula = "sex ~ 1"', 'formula = "sex ~ visits"'), "in a circle"),
         (("formula", "formula ="), "must be TOML"),
@@ -597,3 +597,108 @@ def test_columns_in_the_tables_order_whatever_the_models(made):
     model = TableModel.of([ColumnModel.of("visits ~ 1", "poisson"), ColumnModel.of("sex ~ visits", "bernoulli")])
     one = Synthesizer(model, mechanism="Unweighted", m=1, seed=1, num_draws=200).fit(survey())
     assert list(one.sample()[0]) == ["sex", "visits"]
+
+
+@pytest.mark.parametrize("name", ["visits", "size"])
+def test_types_of_a_strict_release_tell_of_no_gap(name):
+    """Pandas turns whole numbers into fractions where one is missing."""
+    table = survey()[["sex"]].assign(visits=np.arange(600) % 7, size=np.arange(600) % 3 + 1)
+    declared = {"visits": {"missing": "model"}, "size": {"levels": [1, 2, 3], "missing": "model"}}
+    types = []
+    for gap in (False, True):
+        held = table.copy()
+        if gap:
+            held[name] = held[name].astype(float)
+            held.loc[0, name] = np.nan
+        made = Synthesizer(
+            ["visits ~ 1", "size ~ 1"],
+            family=["poisson", "categorical"],
+            declared=declared,
+            mechanism="Censored",
+            epsilon=20.0,
+            m=1,
+            seed=1,
+            num_draws=200,
+        ).fit(held)
+        types.append(made.sample()[0].dtypes.astype(str).to_dict())
+    assert types[0] == types[1] == {"visits": "Int64", "size": "Int64"}
+
+
+def test_fractions_are_refused_where_whole_numbers_were_declared():
+    table = pd.DataFrame({"age": [30.0, 41.0, 33.5, 50.0] * 10})
+    one = Synthesizer(
+        ["age ~ 1"], family="normal", declared={"age": {"limits": [0, 99], "whole": True}}, mechanism="LW", m=1
+    )
+    with pytest.raises(InputError, match="'age' must hold whole numbers, as was declared, found fractions"):
+        one.fit(table)
+
+
+@pytest.mark.parametrize(
+    ("family", "limits", "share"),
+    [("two_part_normal", [1, 10], None), ("hurdle_poisson", [1, 20], 0.5), ("zero_inflated_poisson", [2, 20], 0.5)],
+)
+def test_zeros_of_their_own_stand_beside_the_limits(family, limits, share):
+    """They are kept as often as they come, and no other value becomes one."""
+    rng = np.random.default_rng(0)
+    held = np.clip(rng.poisson(4, 2_000), limits[0], 10) * (rng.random(2_000) < (share or 1.1))
+    held[:2] = 0
+    declared = {"y": {"limits": limits, "whole": True}}
+    given = {"family": family, "declared": declared, "mechanism": "Unweighted", "m": 1, "seed": 1}
+    made = Synthesizer(["y ~ 1"], **given).fit(pd.DataFrame({"y": held})).sample()[0]["y"]
+    expected = np.mean(held == 0)
+    assert np.mean(made == 0) == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) * 2 / 2_000) + 1e-3)
+    assert made[made != 0].between(*limits).all()
+    held[5] = 99
+    with pytest.raises(InputError, match="'y' must lie within its declared limits"):
+        Synthesizer(["y ~ 1"], **given).fit(pd.DataFrame({"y": held}))
+
+
+def test_whole_numbers_brought_to_fractional_limits_stay_within():
+    declared = Declared(limits=(1.5, 8.5), whole=True)
+    assert declared.within(np.array([-3, 20])).tolist() == [2, 8]
+    assert Declared(limits=(0.5, 3.0)).within(np.array([-1.0])).tolist() == [0.5]
+
+
+@pytest.mark.parametrize("limits", [[-20, 110], [0, 110]])
+def test_terms_must_be_finite_within_declared_limits(limits):
+    table = pd.DataFrame({"age": np.arange(18, 98) * 1.0, "y": np.arange(80) % 5})
+    one = Synthesizer(
+        ["age ~ 1", "y ~ np.log(age)"],
+        family=["normal", "poisson"],
+        declared={"age": {"limits": limits}},
+        mechanism="LW",
+        m=1,
+        num_draws=200,
+    )
+    with pytest.raises(InputError, match=r"terms of 'y ~ np.log\(age\)' must be finite wherever"):
+        one.fit(table)
+
+
+def test_radii_are_of_columns_that_have_numbers():
+    for radius, name in (({"age": 5.0, "foo": 1.0}, "foo"), ({"age": 5.0, "sex": 1.0}, "sex")):
+        with pytest.raises(InputError, match=f"found one for '{name}', which is none"):
+            Synthesizer(
+                ["sex ~ 1", "age ~ sex"],
+                family=["bernoulli", "normal"],
+                declared={"age": {"limits": [0, 99]}},
+                mechanism="CW",
+                radius=radius,
+                m=1,
+            )
+    with pytest.raises(InputError, match="distance must be left out with weights per column"):
+        Synthesizer(
+            ["sex ~ 1", "visits ~ sex"],
+            family=["bernoulli", "poisson"],
+            mechanism="CW",
+            radius=0.2,
+            distance="gower",
+            weights="column",
+            m=1,
+        )
+
+
+def test_a_column_model_takes_what_is_declared_in_words():
+    column = ColumnModel.of("sex ~ 1", "bernoulli", declared={"levels": ["f", "m"]})
+    assert column.declared == Declared(levels=("f", "m"))
+    with pytest.raises(InputError, match="one of levels, limits, whole, missing, found 'level'"):
+        ColumnModel.of("sex ~ 1", "bernoulli", declared={"level": ["f", "m"]})
