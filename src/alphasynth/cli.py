@@ -326,7 +326,7 @@ def inspect(
     encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
-    """Show a table's columns, types and distinct values, and a family for each; for its holder's eyes only."""
+    """Show a table's columns, types and distinct values, or suggest a model of all; for its holder's eyes only."""
     from alphasynth.tables import open_table
 
     opened = open_table(table, delimiter=delimiter, encoding=encoding or "utf-8")
@@ -341,6 +341,7 @@ def inspect(
         return
     distinct = "" if profile.distinct_rows is None else f", {profile.distinct_rows:,} of them distinct"
     typer.echo(f"{counted(profile.rows, 'row')}{distinct}; {counted(len(profile.columns), 'column')} (confidential)")
-    heads = ("column", "type", "missing", "distinct", "family", "")
+    heads = ("column", "type", "missing", "distinct", "count family", "")
     lines = [(c.name, c.type, f"{c.missing:,}", f"{c.distinct:,}", c.family or "none", c.why) for c in profile.columns]
     print_table([heads, *lines], right=(2, 3))
+    typer.echo("Families of a column of counts by itself; --suggest FILE writes a model of every column.")

@@ -210,7 +210,11 @@ def warn(problem: Problem, released: Draws) -> None:
     model, n = problem.model, problem.records.n
     assert isinstance(model, Bounded)
     if model.contribution.scalar is not None and n * model.contribution.scalar < LEAST_RECORDS:
-        _say(f"{n:,} records at this epsilon count like {n * model.contribution.scalar:.2g}: the prior decides")
+        exact = isinstance(problem.sampler, PublicGrid)
+        _say(
+            f"{n:,} records at this epsilon count like {n * model.contribution.scalar:.2g}: the prior decides",
+            " does not suffer" if exact else " rests on Markov chains, whose error is hard to see here",
+        )
     if not isinstance(problem.sampler, PublicGrid):
         return
     axes = problem.sampler.axes(model, problem.rows.columns)
@@ -233,8 +237,8 @@ def warn(problem: Problem, released: Draws) -> None:
         )
 
 
-def _say(words: str) -> None:
-    warnings.warn(f"{words}; the guarantee does not suffer", StrictWarning, stacklevel=4)
+def _say(words: str, suffers: str = " does not suffer") -> None:
+    warnings.warn(f"{words}; the guarantee{suffers}", StrictWarning, stacklevel=4)
 
 
 def at_limit(axes: tuple[Axis, ...], released: Draws) -> list[Axis]:
