@@ -11,6 +11,7 @@ from alphasynth.density import Target, log_density
 from alphasynth.diagnostics import Diagnostics, ess
 from alphasynth.families import FAMILIES
 from alphasynth.laplace import ATTEMPTS, Laplace, Modes, mass_beyond, modes_of
+from alphasynth.mode import Mode
 from alphasynth.nuts import Nuts
 from alphasynth.synthesizer import Synthesizer
 
@@ -72,8 +73,7 @@ def test_mass_beyond_the_modes_is_that_of_the_target(key):
     assert isinstance(found, Modes)
     narrow = int(np.argmax(found.u[:-1, 0]))
     assert abs(found.u[narrow, 0] - np.log(60)) < 0.1
-    both = np.array([narrow, -1])
-    alone = Modes(found.u[both], found.factor[both], np.array([0.9, 0.1]))
+    alone = Modes.of([Mode(found.u[narrow], found.factor[narrow])])
     expected = mass_below(target, 3.5)
     # Of 1,600 proposals beyond: weights vary by less than their mean.
     assert mass_beyond(key, target, alone, 4_000) == pytest.approx(expected, rel=0.15)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -43,11 +44,24 @@ FAR, BROAD = 0.1, 2.5
 
 
 class Modes(NamedTuple):
-    """Components of a proposal (J, ...): modes, their factors, and each one's share; the last looks far beyond them."""
+    """Components of a proposal (J, ...): modes, factors, inverses of these, shares; the last looks far beyond."""
 
     u: Array
     factor: Array
+    inverse: Array
     share: Array
+
+    @classmethod
+    def of(cls, found: Sequence[Mode]) -> Modes:
+        """Modes with equal shares, and the component beyond."""
+        size = len(found[0].u)
+        factor = np.stack([*(np.asarray(mode.factor) for mode in found), BROAD * np.eye(size)])
+        return cls(
+            np.stack([*(np.asarray(mode.u) for mode in found), np.zeros(size)]),
+            factor,
+            np.linalg.inv(factor),
+            np.array([*[(1 - FAR) / len(found)] * len(found), FAR]),
+        )
 
 
 def modes_of(target: Target) -> Mode | Modes:
@@ -59,13 +73,7 @@ def modes_of(target: Target) -> Mode | Modes:
     starts = jnp.atleast_2d(target.start)
     if not isinstance(target.model, Bounded):
         return find_mode(target.model, starts[0], target.data)
-    found = find_modes(target.model, starts, target.data)
-    size = target.model.prior.size
-    return Modes(
-        jnp.stack([*(mode.u for mode in found), jnp.zeros(size)]),
-        jnp.stack([*(mode.factor for mode in found), BROAD * jnp.eye(size)]),
-        jnp.array([*[(1 - FAR) / len(found)] * len(found), FAR]),
-    )
+    return Modes.of(find_modes(target.model, starts, target.data))
 
 
 @dataclass(frozen=True)
@@ -197,9 +205,8 @@ def _propose_at_several(model: Model, data: Data, modes: Modes, noise: Noise, at
     spread = jnp.where(noise.t < 0, below[chosen], above[chosen])
     u = modes.u[chosen] + jnp.einsum("scij,scj->sci", modes.factor[chosen], noise.t * spread)
 
-    def component(centre: Array, factor: Array, share: Array, low: Array, high: Array) -> Array:
-        flat = (u - centre).reshape(-1, len(centre))
-        z = jax.scipy.linalg.solve_triangular(factor, flat.T, lower=True).T.reshape(u.shape)
+    def component(centre: Array, factor: Array, inverse: Array, share: Array, low: Array, high: Array) -> Array:
+        z = (u - centre) @ inverse.T
         wide = jnp.where(z < 0, low, high)
         volume = jnp.sum(jnp.log(wide), axis=-1) + jnp.sum(jnp.log(jnp.diag(factor)))
         return jnp.log(share) + _log_t(z / wide, attempt.degrees) - volume

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +31,9 @@ class Attempt(NamedTuple):
 # The second is for draws that came out too alike, or divergent.
 ATTEMPTS = (Attempt(1, 0.9), Attempt(8, 0.99))
 BEYOND = 9  # key of the look beyond the modes
+# Columns of a chain are drawn in threads, and the program of these chains waits for others of its own in the runtime's
+# pool of threads, of which there is one for each core: as many at once as that would wait for each other for ever.
+ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -72,9 +76,10 @@ class Nuts:
             if other is not mode:
                 u = np.asarray(other.u) + np.asarray(other.factor) @ starts[chain]
                 starts[chain] = np.linalg.solve(np.asarray(mode.factor), u - np.asarray(mode.u))
-        z, accept, diverging = _run(
-            target.model, self, length, attempt, jax_keys(key, self.num_chains), target.data, mode, starts
-        )
+        keys = jax_keys(key, self.num_chains)
+        with ONE_AT_A_TIME:
+            run = _run(target.model, self, length, attempt, keys, target.data, mode, starts)
+            z, accept, diverging = (np.asarray(part) for part in run)
         chains = np.asarray(mode.u) + np.asarray(z) @ np.asarray(mode.factor).T
         ess_bulk, rhat = compare_chains(chains)
         diagnostics = Diagnostics(
