@@ -220,7 +220,11 @@ def _log_t(t: Array, degrees: int) -> Array:
 
 
 def mass_beyond(key: Key, target: Target, modes: Modes, steps: int = 500) -> float:
-    """Share of a strict target's mass nearer to what is far beyond its modes than to any of them, by importance."""
+    """Share of a strict target's mass that lies far beyond its modes, by importance.
+
+    That is further from each, in its own standard deviations, than skewness alone would bring a draw, and nearer to the
+    component beyond.
+    """
     noise = _noise(key, steps, 4, target.model.prior.size, ATTEMPTS[0].degrees)
     return float(_mass_beyond(target.model, target.data, modes, noise))
 
@@ -231,7 +235,10 @@ def _mass_beyond(model: Model, data: Data, modes: Modes, noise: Noise) -> Array:
     log_target = log_density(model, u.reshape(-1, u.shape[-1]), data).reshape(u.shape[:2])
     log_ratio = jnp.where(jnp.isnan(log_target), -jnp.inf, log_target) - jax.nn.logsumexp(parts, axis=0)
     weight = jnp.exp(log_ratio - log_ratio.max())
-    return jnp.sum(jnp.where(parts[-1] > parts[:-1].max(axis=0), weight, 0.0)) / jnp.sum(weight)
+    near = zip(modes.u[:-1], modes.inverse[:-1], strict=True)
+    squares = jnp.stack([jnp.sum(((u - centre) @ inverse.T) ** 2, axis=-1) for centre, inverse in near])
+    beyond = (parts[-1] > parts[:-1].max(axis=0)) & (squares.min(axis=0) > 4 * u.shape[-1] + 100)
+    return jnp.sum(jnp.where(beyond, weight, 0.0)) / jnp.sum(weight)
 
 
 def spreads(model: Model, data: Data, mode: Mode) -> tuple[Array, Array]:
