@@ -76,8 +76,8 @@ def test_mass_beyond_the_modes_is_that_of_the_target(key):
     alone = Modes.of([Mode(found.u[narrow], found.factor[narrow])])
     expected = mass_below(target, 3.5)
     # Of 1,600 proposals beyond: weights vary by less than their mean.
-    assert mass_beyond(key, target, alone, 4_000) == pytest.approx(expected, rel=0.15)
-    assert mass_beyond(key, target_of(CASES["little to go by"][0], 2.0), alone) < 1e-6
+    assert mass_beyond(key, target, alone, found.u[narrow][None], 4_000) == pytest.approx(expected, rel=0.15)
+    assert mass_beyond(key, target_of(CASES["little to go by"][0], 2.0), alone, found.u[narrow][None]) < 1e-6
     assert "mass beyond the modes 0.002, at most 0.001" in Diagnostics("Nuts", 1000, beyond=0.002).failures()
     assert Nuts(num_warmup=200).draw(key, target, 400).diagnostics.failures()
 

@@ -41,6 +41,7 @@ STEPS, NARROWEST, WIDEST = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0), 0.5, 20.0
 
 # Of strict contributions: the share of proposals that look far beyond the modes, and how far, in the unit of priors.
 FAR, BROAD = 0.1, 2.5
+LEAST_FAR = 100.0  # squared standard deviations from a mode
 
 
 class Modes(NamedTuple):
@@ -219,26 +220,35 @@ def _log_t(t: Array, degrees: int) -> Array:
     return -0.5 * (degrees + t.shape[-1]) * jnp.log1p(jnp.sum(t**2, axis=-1) / degrees)
 
 
-def mass_beyond(key: Key, target: Target, modes: Modes, steps: int = 500) -> float:
-    """Share of a strict target's mass that lies far beyond its modes, by importance.
+def mass_beyond(key: Key, target: Target, modes: Modes, draws: Array, steps: int = 500) -> float:
+    """Share of a strict target's mass that lies far beyond its modes, and draws (S, D) around them, by importance.
 
-    That is further from each, in its own standard deviations, than skewness alone would bring a draw, and nearer to the
+    That is much further from each mode, in its own standard deviations, than any of the draws, and nearer to the
     component beyond.
     """
     noise = _noise(key, steps, 4, target.model.prior.size, ATTEMPTS[0].degrees)
-    return float(_mass_beyond(target.model, target.data, modes, noise))
+    reached = 2 * float(jnp.max(_squares(jnp.asarray(draws), modes)))
+    return float(_mass_beyond(target.model, target.data, modes, noise, max(reached, LEAST_FAR)))
+
+
+def _squares(u: Array, modes: Modes) -> Array:
+    """Squared distance of each u (..., D) from the nearest mode, in its standard deviations."""
+    near = zip(modes.u[:-1], modes.inverse[:-1], strict=True)
+    return jnp.stack([jnp.sum(((u - centre) @ inverse.T) ** 2, axis=-1) for centre, inverse in near]).min(axis=0)
 
 
 @partial(jax.jit, static_argnames="model")
-def _mass_beyond(model: Model, data: Data, modes: Modes, noise: Noise) -> Array:
+def _mass_beyond(model: Model, data: Data, modes: Modes, noise: Noise, far: Array) -> Array:
     u, parts = _propose_at_several(model, data, modes, noise, ATTEMPTS[0])
     log_target = log_density(model, u.reshape(-1, u.shape[-1]), data).reshape(u.shape[:2])
     log_ratio = jnp.where(jnp.isnan(log_target), -jnp.inf, log_target) - jax.nn.logsumexp(parts, axis=0)
     weight = jnp.exp(log_ratio - log_ratio.max())
-    near = zip(modes.u[:-1], modes.inverse[:-1], strict=True)
-    squares = jnp.stack([jnp.sum(((u - centre) @ inverse.T) ** 2, axis=-1) for centre, inverse in near])
-    beyond = (parts[-1] > parts[:-1].max(axis=0)) & (squares.min(axis=0) > 4 * u.shape[-1] + 100)
-    return jnp.sum(jnp.where(beyond, weight, 0.0)) / jnp.sum(weight)
+    beyond = (parts[-1] > parts[:-1].max(axis=0)) & (_squares(u, modes) > far)
+    # What is flat weighs about the same everywhere: a weight that three in four are below stands for all, so that a
+    # single proposal, whose weight can be anything in many dimensions, cannot.
+    typical = jnp.nanquantile(jnp.where(beyond, weight, jnp.nan), 0.75)
+    mass = jnp.where(beyond.any(), jnp.sum(beyond) * typical, 0.0)
+    return mass / (mass + jnp.sum(jnp.where(beyond, 0.0, weight)))
 
 
 def spreads(model: Model, data: Data, mode: Mode) -> tuple[Array, Array]:

@@ -56,13 +56,12 @@ class Nuts:
     def draw(self, key: Key, target: Target, num_draws: int, least: int = 0) -> Draws:
         """Draw `num_draws` times, divided over the chains."""
         modes = modes_of(target)
-        beyond = None
         found = [modes] if isinstance(modes, Mode) else [Mode(*pair) for pair in zip(*modes[:2], strict=True)][:-1]
-        if isinstance(modes, Modes):
-            beyond = mass_beyond(child(key, BEYOND), target, modes)
         for number in range(least, len(ATTEMPTS)):
             draws = self._draw(child(key, number), target, num_draws, found, number)
-            draws = replace(draws, diagnostics=replace(draws.diagnostics, beyond=beyond))
+            if isinstance(modes, Modes):
+                beyond = mass_beyond(child(key, BEYOND), target, modes, draws.u)
+                draws = replace(draws, diagnostics=replace(draws.diagnostics, beyond=beyond))
             if not draws.diagnostics.failures():
                 break
         return draws
