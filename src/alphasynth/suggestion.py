@@ -25,12 +25,11 @@ from alphasynth.inspection import POISSON
 from alphasynth.priors import NormalPrior
 from alphasynth.table_model import ColumnModel, TableModel
 
-# Numbers with at most this many values are levels: whole ones, which may be counts, and fractions. Text with more than
-# so many levels is left out.
-FEW_VALUES, FEW_FRACTIONS, MOST_LEVELS = 8, 12, 100
+# Numbers with at most this many values are levels; text with more is left out.
+FEW_VALUES, MOST_LEVELS = 8, 100
 # Coefficients that a column's formula may take; a covariate's levels, of text and of numbers, which are else taken as
 # the number that they are; columns on a right-hand side.
-MOST_COEFFICIENTS, MOST_COVARIATE_LEVELS, MOST_DUMMIES, MOST_COVARIATES = 60, 8, 8, 12
+MOST_COEFFICIENTS, MOST_COVARIATE_LEVELS, MOST_DUMMIES, MOST_COVARIATES = 40, 8, 8, 12
 # Positive values whose largest is so many times their smallest are called skewed; so many are 0 where zeros stand out.
 SKEWED, ZEROS = 20.0, 0.02
 # Covariates whose limits are so far apart, or so near, are scaled by them.
@@ -133,7 +132,7 @@ def _number(name: str, values: np.ndarray, counts: np.ndarray, whole: bool) -> _
     """Levels of numbers with few values; counts; continuous values, with zeros apart where they stand out."""
     if not np.isfinite(values).all():
         return "it has infinite values"
-    if len(values) <= (FEW_VALUES if whole else FEW_FRACTIONS):
+    if len(values) <= FEW_VALUES:
         levels = tuple(int(v) if whole else v for v in sorted(values.tolist()))
         return _Column(name, "bernoulli" if len(levels) == 2 else "categorical", Declared(levels=levels))
     low, high = float(values.min()), float(values.max())
