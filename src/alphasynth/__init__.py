@@ -28,6 +28,7 @@ _HOME = {
     "BetaDivergence": "contribution",
     "Censored": "contribution",
     "Recentred": "contribution",
+    "Scored": "scored",
     "Declared": "declared",
     "ColumnModel": "table_model",
     "TableModel": "table_model",

@@ -37,6 +37,16 @@ def times(number: int, value: float) -> float:
     return product
 
 
+def at_least(exact: Fraction) -> float:
+    """The number as a float that is not below it.
+
+    >>> at_least(Fraction(1, 10)) >= Fraction(1, 10)
+    True
+    """
+    value = float(exact)
+    return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
+
+
 def of_unit(policy_epsilon: float, max_rows: int) -> float:
     """A policy's epsilon times the rows of a unit, in decimals: the policy's number is the one that was written down.
 
@@ -97,9 +107,7 @@ def concentrated(epsilon_per_draw: float, m: int, rows: int = 1) -> float:
     >>> concentrated(4.0, 1)
     2.0
     """
-    exact = m * (rows * Fraction(epsilon_per_draw)) ** 2 / 8
-    rho = float(exact)
-    return rho if Fraction(rho) >= exact else math.nextafter(rho, math.inf)
+    return at_least(m * (rows * Fraction(epsilon_per_draw)) ** 2 / 8)
 
 
 def epsilon_at(rho: float, delta: float = DELTA) -> float:

@@ -10,9 +10,12 @@ MECHANISMS = {
     "LW_final": "LW, then re-weighting: each weight set to what one common bound allows",
     "CW_final": "CW, then re-weighting: each weight set to what one common bound allows",
     "BW": "budget weights: each weight set to what --epsilon allows its own record; takes --cap",
-    "Censored": "strict: what a record adds is centred and cut to a range of epsilon; takes --cut, --limits, --step",
-    "Recentred": "strict: a first draw as Censored, then draws centred at it; takes --cut, --share, --reach",
-    "BetaDivergence": "strict: robust to outliers; takes --beta, --bound, --limits, --step",
+    "Censored": "strict without covariates: what a record adds is centred and cut to a range of epsilon; takes --cut, "
+    "--limits, --step",
+    "Recentred": "strict without covariates: a first draw as Censored, then draws centred at it; takes --cut, --share, "
+    "--reach",
+    "BetaDivergence": "strict without covariates: robust to outliers; takes --beta, --bound, --limits, --step",
+    "Scored": "strict: regressions from noisy sums of clipped scores, any number of draws; takes --rounds, --clip",
 }
 FAMILIES = {
     "bernoulli": "two levels",

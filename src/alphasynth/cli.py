@@ -162,10 +162,17 @@ def synthesize(
     bound: Annotated[
         float | None, typer.Option(help="BetaDivergence: largest probability of one value; from the grid unless told.")
     ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Scored: rounds of noisy scores, 1 to 3; from epsilon and rows unless told.")
+    ] = None,
+    clip: Annotated[
+        float | None,
+        typer.Option(help="Scored: how many times its mean size a record's score counts; from public numbers."),
+    ] = None,
     limits: Annotated[
         list[str] | None,
         typer.Option(
-            help="Strict: public limits of parameters, mean=1:1000,phi=1:100 (mean 0.1:10000, phi 0.1:1000, beta[k] "
+            help="Strict: public limits of parameters, mean=1:1000,phi=1:100 (mean 0.1:1000000, phi 0.1:1000, beta[k] "
             "-10:10). Never read them off the table."
         ),
     ] = None,

@@ -48,26 +48,49 @@ class TableMaker:
     @in_64_bit
     def _rows(self, rngs: list[np.random.Generator], beside: np.ndarray) -> dict[str, Filled]:
         """Synthesized columns of new records beside these rows of the table; indicators are worked into gaps."""
-        records, model = self.bound.chain.records, self.bound.model
-        made: dict[str, Any] = {}
-        gaps = [column.where for column in model.columns if column.where is not None]
-        inputs = [name for name in dict.fromkeys((*model.inputs, *gaps)) if name not in model.names]
-        if inputs:  # public columns, row by row
-            lines = records.rows_in_order[beside]
-            made |= {name: records.columns[name][lines] for name in inputs}
-        blocks = self.bound.chain.blocks
-        for column, block, spec, theta, rng in zip(
-            model.columns, blocks, self.bound.specs, self.thetas, rngs, strict=True
-        ):
-            design = {} if spec is None else {"X": self._design(column, spec, made)}
-            made[column.name] = _values(rng, column, plain(block.model), dict(theta), design, len(beside))
-            if column.where:  # what stands in for a gap is what stood in for it in the table
-                gone = np.asarray(made[column.where]).astype(bool)
-                made[column.name] = np.where(gone, stand_in(column.declared), made[column.name])
-        return {column.name: self._filled(column, made) for column in model.columns if not self._is_indicator(column)}
+        rows = grown(self.bound, beside)
+        for number, (theta, rng) in enumerate(zip(self.thetas, rngs, strict=True)):
+            rows = rows.next(number, theta, rng)
+        columns = self.bound.model.columns
+        return {column.name: self._filled(column, rows.made) for column in columns if not self._is_indicator(column)}
 
-    def _design(self, column: ColumnModel, spec: Any, made: Mapping[str, Any]) -> np.ndarray:
-        frame = covariates(column.formula, made, self.bound.model.declared)
+    def _is_indicator(self, column: ColumnModel) -> bool:
+        return any(column.name == indicator_of(other.name) for other in self.bound.model.columns)
+
+    def _filled(self, column: ColumnModel, made: Mapping[str, Any]) -> Filled:
+        missing = None if column.where is None else np.asarray(made[column.where]).astype(bool)
+        return Filled(made[column.name], missing, column.declared.levels)
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """Rows of a table on the way: public columns, and the synthetic ones made so far."""
+
+    bound: BoundTable
+    made: Mapping[str, Any] = field(repr=False)
+    size: int
+
+    def design(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Terms of a column's formula (rows, K), one row where there are no covariates; where it has values (rows,)."""
+        column, spec = self.bound.model.columns[number], self.bound.specs[number]
+        X = np.ones((1, 1)) if spec is None else self._terms(column, spec)
+        if column.where is None:
+            return X, np.ones(self.size, bool)
+        return X, ~np.asarray(self.made[column.where]).astype(bool)
+
+    def next(self, number: int, theta: Mapping[str, Any], rng: np.random.Generator) -> Grown:
+        """With one more column, from parameters of its model."""
+        column, block = self.bound.model.columns[number], self.bound.chain.blocks[number]
+        spec = self.bound.specs[number]
+        design = {} if spec is None else {"X": self._terms(column, spec)}
+        values = _values(rng, column, plain(block.model), dict(theta), design, self.size)
+        if column.where:  # what stands in for a gap is what stood in for it in the table
+            gone = np.asarray(self.made[column.where]).astype(bool)
+            values = np.where(gone, stand_in(column.declared), values)
+        return Grown(self.bound, {**self.made, column.name: values}, self.size)
+
+    def _terms(self, column: ColumnModel, spec: Any) -> np.ndarray:
+        frame = covariates(column.formula, self.made, self.bound.model.declared)
         try:
             return np.asarray(compute_terms(spec, frame), np.float64)
         except InputError:
@@ -76,12 +99,16 @@ class TableMaker:
                 "are not; declare limits of its columns, or use terms such as np.log1p"
             ) from None
 
-    def _is_indicator(self, column: ColumnModel) -> bool:
-        return any(column.name == indicator_of(other.name) for other in self.bound.model.columns)
 
-    def _filled(self, column: ColumnModel, made: Mapping[str, Any]) -> Filled:
-        missing = None if column.where is None else np.asarray(made[column.where]).astype(bool)
-        return Filled(made[column.name], missing, column.declared.levels)
+def grown(bound: BoundTable, beside: np.ndarray) -> Grown:
+    """Rows with nothing but the public columns of these rows of the table."""
+    records, model = bound.chain.records, bound.model
+    gaps = [column.where for column in model.columns if column.where is not None]
+    inputs = [name for name in dict.fromkeys((*model.inputs, *gaps)) if name not in model.names]
+    if not inputs:
+        return Grown(bound, {}, len(beside))
+    lines = records.rows_in_order[beside]  # public columns, row by row
+    return Grown(bound, {name: records.columns[name][lines] for name in inputs}, len(beside))
 
 
 def _values(

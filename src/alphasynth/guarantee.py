@@ -9,10 +9,18 @@ from typing import Any
 from alphasynth import __version__
 from alphasynth.accounting import DELTA, as_written, concentrated, counted, epsilon_at, of_unit, round_up, times
 
+# How the public tables' draws are spread: about what the records say, or like what the truth may be.
+CENTRED, SPREAD = "centred", "spread"
+DRAWN_BY = {
+    "Grid": "exact draws on a grid",
+    "PublicGrid": "exact draws on a grid",
+    "Scored": "noise added to sums, exactly sampled",
+}
 # Which kind of promise; sums of epsilon mean something within one kind only.
-STRICT, INSTANCE, NONE = "strict", "instance", "none"
+STRICT, TARGET, INSTANCE, NONE = "strict", "target", "instance", "none"
 SCOPES = {
     STRICT: "epsilon-differential privacy for one row's contribution, added or removed (scope: strict)",
+    TARGET: "for study: the distribution that the draws aim at is private, the draws are not proven to be (scope: target)",
     INSTANCE: "an estimate for this database (scope: instance); not epsilon-differential privacy",
     NONE: "nothing is promised (scope: none)",
 }
@@ -48,10 +56,20 @@ EXACT = (
     "; the parameters were drawn exactly, on a finite public grid and in whole numbers, with random bits that "
     "SHAKE-256 makes from 128 bits of the operating system's entropy"
 )
-BY_MCMC = (
-    "; the parameters were drawn by Markov chain Monte Carlo and not exactly: where the m draws together are off by a "
-    "total variation of tau, epsilon is kept only up to a delta of (1 + e^epsilon) tau, and tau was checked by "
-    "diagnostics and not proved to be small"
+SCORED_PROMISE = (
+    "epsilon-differential privacy when one row's contribution is added or removed while the number of rows is held "
+    "public, and twice epsilon when a row is replaced; it holds for every table of valid values: all that the table "
+    "gives away are sums of clipped whole numbers, to which noise was added, and an exact private draw that they start "
+    "from, and their costs add up to epsilon; everything else, any number of draws and tables, was made from these; it "
+    "covers neither the number of rows nor columns declared public nor how long the run took nor that it was not "
+    "refused; the noise was sampled exactly, in whole numbers, with random bits that SHAKE-256 makes from 128 bits of "
+    "the operating system's entropy"
+)
+TARGET_PROMISE = (
+    "no privacy is promised of these tables: they were drawn by Markov chain Monte Carlo, for study; the distribution "
+    "that the draws aim at keeps the epsilon stated when one row's contribution is added or removed, but a chain "
+    "can miss part of it, and one record can decide which part: neighbours have been told apart so; a strict mechanism "
+    "(Scored, or Censored without covariates) keeps its epsilon"
 )
 CAPPED = (
     "; for one unit of privacy, not for one of its rows: where a unit has more rows than take part, a row removed from "
@@ -77,9 +95,11 @@ def promise_of(rules: Sequence[str]) -> str:
     return INSTANCE_PROMISE + (AUDITED if "LW" in rules else SW_AUDITED if "SW" in rules else "")
 
 
-def scope_of(rules: Sequence[str], strict: bool) -> str:
-    """Which kind of promise a mechanism makes."""
-    return STRICT if strict else INSTANCE if rules else NONE
+def scope_of(rules: Sequence[str], bounded: bool, exact: bool) -> str:
+    """Which kind of promise a mechanism makes: strict where what a record adds is bounded and nothing is inexact."""
+    if bounded:
+        return STRICT if exact else TARGET
+    return INSTANCE if rules else NONE
 
 
 @dataclass(frozen=True)
@@ -87,7 +107,8 @@ class StrictTerms:
     """What a strict promise rests on, all public: epsilon per draw, the contribution and its numbers, the grid.
 
     `by_column` divides epsilon per draw over the columns of a chain; `pure_only` says that the parts of a draw were
-    not of one range, so that nothing is stated beside the pure epsilon.
+    not of one range, so that nothing is stated beside the pure epsilon. `scored`: noise was added to sums, once for all
+    draws, so that epsilon per draw is epsilon in all.
     """
 
     epsilon_per_draw: float
@@ -97,16 +118,19 @@ class StrictTerms:
     at_limit: bool = False
     by_column: tuple[float, ...] = ()
     pure_only: bool = False
+    scored: bool = False
 
     @property
     def exact(self) -> bool:
-        """Whether parameters are drawn exactly: those on a public grid are."""
-        return bool(self.grid)
+        """Whether nothing rests on a Markov chain: draws on a public grid are exact, and so is noise added to sums."""
+        return bool(self.grid) or self.scored
 
     @property
     def promise(self) -> str:
         """In words."""
-        return STRICT_PROMISE + (EXACT if self.exact else BY_MCMC)
+        if self.scored:
+            return SCORED_PROMISE
+        return STRICT_PROMISE + EXACT if self.exact else TARGET_PROMISE
 
 
 @dataclass(frozen=True)
@@ -119,7 +143,7 @@ class PublicGuarantee:
     `scalar` that tempers every record alike, and what it comes to when a row is replaced, in zero-concentrated privacy
     (rho), and as an epsilon at a small public delta. Of a table model, `columns` lists each column's formula, family
     and part of epsilon, `declared_public` what is public about columns, and `weights` says whether records had one
-    weight or one for each column.
+    weight or one for each column. `combining` says how estimates from several tables are put together (`intervals`).
     """
 
     formula: str
@@ -154,6 +178,7 @@ class PublicGuarantee:
     columns: tuple[dict[str, Any], ...] = ()
     declared_public: dict[str, Any] = field(default_factory=dict)
     weights: str = "record"
+    combining: str = CENTRED
 
     def __str__(self) -> str:
         """One honest sentence."""
@@ -169,6 +194,12 @@ class PublicGuarantee:
             return (
                 f"{self.mechanism}: epsilon {as_written(self.epsilon or 0)}{_for_unit(self.unit)} for "
                 f"{counted(self.m, 'draw')} of parameters over {self.n:,} records{beside}; {self.promise}"
+                f"{_seeded(self.releasable)}."
+            )
+        if self.scope == TARGET:
+            return (
+                f"{self.mechanism}: a target of epsilon {as_written(self.epsilon or 0)}{_for_unit(self.unit)} for "
+                f"{counted(self.m, 'draw')} of parameters over {self.n:,} records; {self.promise}"
                 f"{_seeded(self.releasable)}."
             )
         return (
@@ -210,14 +241,14 @@ class Guarantee:
 
     @property
     def scope(self) -> str:
-        """Which kind of promise: strict, instance or none."""
-        return scope_of(self.rules, self.strict is not None)
+        """Which kind of promise: strict, target, instance or none."""
+        return scope_of(self.rules, self.strict is not None, self.strict is not None and self.strict.exact)
 
     @property
     def promise(self) -> str:
         """What is promised, in words."""
         words = promise_of(self.rules) if self.strict is None else self.strict.promise
-        if len(self.columns) > 1 and self.scope != NONE:
+        if len(self.columns) > 1 and self.scope in (STRICT, INSTANCE):
             words += WHOLE_ROW_STRICT if self.strict is not None else WHOLE_ROW
         return words + (CAPPED if self.strict is not None and self.unit != ROW else "")
 
@@ -233,8 +264,10 @@ class Guarantee:
 
     @property
     def epsilon_total(self) -> float:
-        """Epsilon of all m draws together, for one row."""
-        return self.m * self.epsilon_per_draw
+        """Epsilon of all m draws together, for one row; of noise that was added once, whatever m is."""
+        if self.strict is not None and self.strict.scored:
+            return self.strict.epsilon_per_draw
+        return times(self.m, self.epsilon_per_draw)
 
     @property
     def epsilon_unit(self) -> float:
@@ -261,12 +294,13 @@ class Guarantee:
             num_draws=self.draws_asked or self.num_draws,
             thresh=self.thresh,
             public_columns=self.public_columns,
-            sampler="exact draws on a grid" if self.sampler in ("Grid", "PublicGrid") else "Markov chain Monte Carlo",
+            sampler=DRAWN_BY.get(self.sampler, "Markov chain Monte Carlo"),
             releasable=self.releasable,
             version=__version__,
             columns=self.columns,
             declared_public=self.declared_public,
             weights=self.weights,
+            combining=SPREAD if self.strict is not None and self.strict.scored else CENTRED,
             **self._strict_numbers(),
         )
 

@@ -166,6 +166,8 @@ def synthesizer_of(settings: Settings) -> Synthesizer:
         reach=settings.reach,
         beta=settings.beta,
         bound=settings.bound,
+        rounds=settings.rounds,
+        clip=settings.clip,
         limits=_limits(settings.limits),
         step=_step(settings.step),
         prior=_prior(settings.prior),

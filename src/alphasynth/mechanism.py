@@ -18,6 +18,7 @@ from alphasynth.contribution import STRICT, Strict
 from alphasynth.errors import CalibrationError, InputError, found
 from alphasynth.model import Model
 from alphasynth.priors import LinearPrior
+from alphasynth.scored import Scored
 from alphasynth.sampler import Key, child
 from alphasynth.weights import BW, CW, LW, SW, Reweight, Rule, kind, settle
 
@@ -38,7 +39,7 @@ class Mechanism:
 
     label: str
     rules: tuple[Rule, ...] = ()
-    contribution: Strict | None = None
+    contribution: Strict | Scored | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no label and what are no rules."""
@@ -48,9 +49,10 @@ class Mechanism:
         for rule in rules:
             if isinstance(rule, type) or not (callable(rule) and hasattr(rule, "turned")):
                 raise InputError(f"rules must be rules such as LW() or Reweight(), found {found(rule)}")
-        if self.contribution is not None and not isinstance(self.contribution, Strict):
+        if self.contribution is not None and not isinstance(self.contribution, Strict | Scored):
             raise InputError(
-                f"contribution must be Censored(), Recentred() or BetaDivergence(), found {found(self.contribution)}"
+                "contribution must be Censored(), Recentred(), BetaDivergence() or Scored(), found "
+                f"{found(self.contribution)}"
             )
         if self.contribution is not None and rules:
             raise InputError("a strict contribution must have no rules, which would make weights from other records")
@@ -260,6 +262,7 @@ OPTIONS = {
     "Censored": ("cut",),
     "Recentred": ("cut", "share", "reach"),
     "BetaDivergence": ("beta", "bound"),
+    "Scored": ("rounds", "clip"),
 }
 NAMES = tuple(OPTIONS)
 
@@ -280,8 +283,8 @@ def named_mechanism(name: str, **options: Any) -> Mechanism:
     if name.startswith("CW") and "radius" not in options:
         raise InputError(f"mechanism {name!r} needs a radius, found none")
     final = (Reweight(options.pop("k", "auto")),) if name.endswith("_final") else ()
-    if name in STRICT:
-        return Mechanism(name, contribution=STRICT[name](**options))
+    if name in STRICT or name == "Scored":
+        return Mechanism(name, contribution={**STRICT, "Scored": Scored}[name](**options))
     first: dict[str, type[Rule]] = {"LW": LW, "CW": CW, "SW": SW, "BW": BW}
     stem = name.removesuffix("_final")
     return Mechanism(name, ((first[stem](**options), *final) if stem in first else ()))

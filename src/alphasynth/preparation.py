@@ -26,6 +26,7 @@ from alphasynth.public_grid import PublicGrid
 from alphasynth.records import Records
 from alphasynth.request import Request
 from alphasynth.sampler import Sampler
+from alphasynth.scored import Scored
 from alphasynth.synthesize import Layout
 from alphasynth.table_model import ColumnModel, TableModel
 from alphasynth.weights import Given, PerColumn
@@ -90,9 +91,10 @@ def bind(request: Request, records: Records) -> Problem:
     if isinstance(request.family, OwnModel):
         model, rows = request.family.bind(formula, records, request.strict)
     else:
-        model, rows = bind_column(formula, request.family, records, request.prior, request.strict)
+        prior = CHAIN_PRIOR if request.scored else request.prior
+        model, rows = bind_column(formula, request.family, records, prior, request.strict)
     contribution = request.mechanism.contribution
-    if contribution is None:
+    if contribution is None or isinstance(contribution, Scored):
         return _problem(request, records, model, rows)
     assert request.epsilon is not None, "checked at the door"
     share = per_draw(request.epsilon, request.m)
@@ -104,16 +106,13 @@ def bind_model(request: Request, model: TableModel, records: Records) -> BoundTa
     """A table model bound to records; each block has its own sampler and, if strict, its share of epsilon."""
     records = _split(request, records)
     whole = model.with_indicators()
-    epsilons: tuple[float, ...] = ()
-    if request.strict:
-        assert request.epsilon is not None, "checked at the door"
-        epsilons = split(request.epsilon, request.m, whole.shares)
+    epsilons = epsilons_of(request, whole) if request.strict else ()
 
     def finish(number: int, column: Model, rows: Rows) -> Problem:
         sampler = request.sampler
         if isinstance(sampler, PublicGrid) and "X" in rows.columns:
             raise InputError("a public grid takes columns without covariates in a table model, found some with")
-        if not request.strict:
+        if not request.strict or request.scored:
             return _problem(request, records, column, rows)
         # Of a column with covariates there may be as many distinct rows as records: too many for a grid.
         chosen = sampler or Automatic() if "X" in rows.columns else sampler
@@ -121,9 +120,15 @@ def bind_model(request: Request, model: TableModel, records: Records) -> BoundTa
         return _strict_problem(request, records, column, rows, contribution, epsilons[number], chosen)
 
     prior = request.prior
-    if prior is None and len(whole.columns) > 1:
+    if prior is None and (len(whole.columns) > 1 or request.scored):
         prior = CHAIN_PRIOR
     return bind_table(whole, records, finish, prior, request.strict)
+
+
+def epsilons_of(request: Request, model: TableModel) -> tuple[float, ...]:
+    """What each column may cost: in each draw, or where noise is added once, in all."""
+    assert request.epsilon is not None, "checked at the door"
+    return split(request.epsilon, 1 if request.scored else request.m, model.shares)
 
 
 def mechanism_of(request: Request, problem: AnyProblem) -> Mechanism:
@@ -159,6 +164,7 @@ def _contribution(request: Request, column: ColumnModel) -> Strict:
     """
     contribution = request.mechanism.contribution
     assert contribution is not None, "strict"
+    assert not isinstance(contribution, Scored), "has no posterior"
     if request.cut_is_given or not isinstance(contribution, Censored | Recentred):
         return contribution
     lower = math.log(max(len(column.declared.levels), 2) / 2)

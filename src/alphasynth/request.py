@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from alphasynth.accounting import per_draw
 from alphasynth.automatic import Automatic
 from alphasynth.declared import Declared
 from alphasynth.errors import InputError, found, require_positive, require_whole
@@ -20,6 +20,8 @@ from alphasynth.own_model import OwnModel
 from alphasynth.priors import CoefficientPrior
 from alphasynth.public_grid import PublicGrid
 from alphasynth.sampler import Sampler
+from alphasynth.scored import Scored
+from alphasynth.strict import is_exact
 from alphasynth.table_model import ColumnModel, TableModel
 from alphasynth.weights import BW, CW
 
@@ -55,6 +57,8 @@ class Request:
         reach: float | None = None,
         beta: float | None = None,
         bound: float | None = None,
+        rounds: int | None = None,
+        clip: float | None = None,
         limits: Mapping[str, tuple[float, float]] | None = None,
         step: float | Mapping[str, float] | None = None,
         prior: CoefficientPrior | None = None,
@@ -72,7 +76,7 @@ class Request:
         self.prior = prior
         given: dict[str, Any] = {"radius": radius, "relative": relative, "within": within, "distance": distance}
         given |= {"scale": scale, "shift": shift, "k": k, "alpha": alpha, "cap": cap, "cut": cut}
-        given |= {"share": share, "reach": reach, "beta": beta, "bound": bound}
+        given |= {"share": share, "reach": reach, "beta": beta, "bound": bound, "rounds": rounds, "clip": clip}
         self.mechanism = _mechanism(mechanism, {name: value for name, value in given.items() if value is not None})
         self.cut_is_given = cut is not None or isinstance(mechanism, Mechanism)
         self.m = require_whole("m", m)
@@ -82,6 +86,8 @@ class Request:
             raise InputError(f"limits and step are of a strict mechanism's public grid, found {self.mechanism.label!r}")
         if self.model is not None and not (limits is None and step is None):
             raise InputError("limits and step are of one column's public grid, found them with a table model")
+        if self.scored:
+            _check_scored(family, sampler, prior, limits, step)
         self.grid = PublicGrid(limits or {}, step)
         self.weights = _weights(weights, self.model, self.strict)
         _check_distance(self.mechanism, self.model, self.weights)
@@ -120,9 +126,30 @@ class Request:
         return self.mechanism.contribution is not None
 
     @property
+    def scored(self) -> bool:
+        """Whether noise is added to sums, once for all draws."""
+        return isinstance(self.mechanism.contribution, Scored)
+
+    @property
+    def exact(self) -> bool:
+        """Whether a strict mechanism rests on no Markov chain here; decided by public facts alone."""
+        contribution = self.mechanism.contribution
+        if contribution is None or isinstance(contribution, Scored):
+            return contribution is not None
+        if self.sampler is not None:
+            return isinstance(self.sampler, PublicGrid)
+        if self.model is None:
+            (formula,) = self.formulas
+            return is_exact(contribution, self.family, Declared(), not formula.intercept_only, self.grid)
+        columns = self.model.with_indicators().columns
+        return all(
+            is_exact(contribution, c.family, c.declared, not c.formula.intercept_only, self.grid) for c in columns
+        )
+
+    @property
     def scope(self) -> str:
-        """Which kind of promise the mechanism makes: strict, instance or none."""
-        return scope_of([type(rule).__name__ for rule in self.mechanism.rules], self.strict)
+        """Which kind of promise the mechanism makes: strict, target, instance or none."""
+        return scope_of([type(rule).__name__ for rule in self.mechanism.rules], self.strict, self.exact)
 
     @property
     def target(self) -> float | None:
@@ -273,10 +300,17 @@ def _target(epsilon: float | None, m: int) -> float | None:
     """Lipschitz bound at which m draws cost at most epsilon, in floating point too."""
     if epsilon is None:
         return None
-    target = epsilon / m / 2
-    while m * (2 * target) > epsilon:
-        target = math.nextafter(target, 0)
-    return target
+    return per_draw(epsilon, m) / 2
+
+
+def _check_scored(family: object, sampler: object, prior: object, limits: object, step: object) -> None:
+    """Refuse what `Scored` has no use for: it draws no posterior."""
+    if isinstance(family, OwnModel):
+        raise InputError("Scored must have a built-in family, found an OwnModel")
+    given = {"sampler": sampler, "prior": prior, "limits": limits, "step": step}
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name} must be left out with Scored, which draws from no posterior, found one")
 
 
 def _names(name: str, value: object) -> tuple[Any, ...]:

@@ -48,6 +48,8 @@ class Settings:
     reach: float | None = None
     beta: float | None = None
     bound: float | None = None
+    rounds: int | None = None
+    clip: float | None = None
     limits: tuple[str, ...] = ()
     step: tuple[str, ...] = ()
     prior: str | None = None

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from alphasynth.accounting import at_least
 from alphasynth.automatic import Automatic
 from alphasynth.chain import AnyProblem, Chain
 from alphasynth.contribution import (
@@ -26,12 +27,14 @@ from alphasynth.contribution import (
     plain,
 )
 from alphasynth.counts import NegativeBinomial, Poisson, count_columns
+from alphasynth.declared import Declared
 from alphasynth.errors import InputError, StrictWarning
+from alphasynth.families import FAMILIES
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.guarantee import StrictTerms
 from alphasynth.model import PEAK, Array, Columns, Model, Rows
-from alphasynth.priors import LinearPrior, OrdinalPrior, PairPrior
-from alphasynth.public_grid import DEFAULTS, QUANTA, Axis, PublicGrid, coordinate_names, points
+from alphasynth.priors import LinearPrior, OrdinalPrior, PairPrior, ScaleMixturePrior
+from alphasynth.public_grid import DEFAULTS, QUANTA, Axis, PublicGrid, points
 from alphasynth.sampler import Draws, Sampler
 
 # Records simulated to see how sharply a released draw's posterior is curved, and the points wanted per standard
@@ -51,7 +54,7 @@ def bind(
     """
     model = plain(model)
     if sampler is None:
-        sampler = grid if _is_exact(contribution, model, rows.columns, grid) else Automatic()
+        sampler = grid if _on_grid(contribution, model, "X" in rows.columns, grid) else Automatic()
     if isinstance(contribution, BetaDivergence) and isinstance(sampler, PublicGrid):
         bound = largest_probability(model, sampler, rows.columns)
         if contribution.bound is not None and contribution.bound < bound:
@@ -96,14 +99,26 @@ def _log_lik(model: Model, u: Array, columns: Columns) -> Array:
     return model.log_lik(model.prior.constrain(u), columns)
 
 
-def _is_exact(contribution: Strict, model: Model, columns: Columns, grid: PublicGrid) -> bool:
-    """Whether the public grid is to be used: where it was asked for, and wherever it can be."""
-    if grid.limits or grid.step is not None:
+def is_exact(contribution: Strict, family: Any, declared: Declared, covariates: bool, grid: PublicGrid) -> bool:
+    """Whether a column of a built-in family, or of the user's own model, is drawn exactly; public facts decide it."""
+    if not isinstance(family, str):
+        return _asked_for(grid)
+    model = FAMILIES[family].model("column", declared, ScaleMixturePrior(), 1)
+    return _on_grid(contribution, model, covariates, grid)
+
+
+def _on_grid(contribution: Strict, model: Model, covariates: bool, grid: PublicGrid) -> bool:
+    """Whether the public grid is to be used: where it was asked for, and wherever it can be without covariates."""
+    if _asked_for(grid):
         return True
-    if isinstance(contribution, BetaDivergence) and "X" in columns:
-        return False  # a sum for every row and point would take hours
-    names = coordinate_names(model, columns)
+    if covariates or not hasattr(model, "coordinates"):
+        return False
+    names = model.coordinates(covariates)
     return len(names) <= 2 and all(name.partition("[")[0] in DEFAULTS for name in names)
+
+
+def _asked_for(grid: PublicGrid) -> bool:
+    return bool(grid.limits) or grid.step is not None
 
 
 def terms(problem: AnyProblem, released: Sequence[Draws]) -> StrictTerms | None:
@@ -123,20 +138,13 @@ def together(chain: Chain, parts: Sequence[StrictTerms]) -> StrictTerms:
     named = list(zip(chain.names, parts, strict=True))
     exact = all(part.exact for part in parts)
     return StrictTerms(
-        epsilon_per_draw=_sum([part.epsilon_per_draw for part in parts]),
+        epsilon_per_draw=at_least(sum((Fraction(part.epsilon_per_draw) for part in parts), Fraction(0))),
         contribution=tuple(f"{name}: {', '.join(part.contribution)}" for name, part in named),
         grid=tuple(f"{name}: {', '.join(part.grid)}" for name, part in named) if exact else (),
         at_limit=any(part.at_limit for part in parts),
         by_column=tuple(part.epsilon_per_draw for part in parts),
         pure_only=any(part.pure_only for part in parts),
     )
-
-
-def _sum(values: Sequence[float]) -> float:
-    """The sum, never below the exact one."""
-    exact = sum(map(Fraction, values), Fraction(0))
-    total = float(exact)
-    return total if Fraction(total) >= exact else math.nextafter(total, math.inf)
 
 
 def _terms(problem: Problem, released: Draws) -> StrictTerms | None:

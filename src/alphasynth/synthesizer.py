@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from alphasynth import strict
+from alphasynth import scored_fit, strict
 from alphasynth.audit import MOST_ROWS, Finding, Subject, audit
 from alphasynth.binding import BoundTable
-from alphasynth.chain import AnyProblem, blocks_of, columns_of
+from alphasynth.chain import AnyFit, AnyProblem, blocks_of, columns_of
 from alphasynth.errors import InputError
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.frames import Frame
 from alphasynth.generate import TableMaker
 from alphasynth.grouping import Stored
-from alphasynth.guarantee import Guarantee
+from alphasynth.guarantee import Guarantee, StrictTerms
 from alphasynth.lipschitz import Lipschitz
-from alphasynth.mechanism import Trail, Watch, ignore, run
-from alphasynth.preparation import bind, bind_model, mechanism_of, read
+from alphasynth.mechanism import Step, Trail, Watch, ignore, run
+from alphasynth.preparation import bind, bind_model, epsilons_of, mechanism_of, read
 from alphasynth.records import Records
 from alphasynth.release import Release
 from alphasynth.request import Request
 from alphasynth.rounds import weightings
 from alphasynth.sampler import Draws, Key, child
+from alphasynth.scored import Scored
 from alphasynth.statements import stated_columns, stated_declarations
 from alphasynth.synthesize import ColumnMaker, Layout, Maker, Simulation, pick, synthesize, thetas
 from alphasynth.table_model import TableModel
@@ -45,6 +47,7 @@ class _Outcome(NamedTuple):
     layout: Layout
     guarantee: Guarantee
     row_numbers: np.ndarray | None
+    paths: tuple[scored_fit.Path, ...] = ()
 
 
 class Synthesizer(Request):
@@ -83,13 +86,17 @@ class Synthesizer(Request):
         problem = bind(self, records) if bound is None else bound.chain
         mechanism = mechanism_of(self, problem)
         key = np.random.SeedSequence(self.seed)  # without a seed, 128 bits of the operating system's entropy
-        trail = run(child(key, 0), problem, mechanism, self.target, watch)
+        paths: tuple[scored_fit.Path, ...] = ()
+        if self.scored:
+            trail, paths = self._score(child(key, 0), problem, bound, watch)
+        else:
+            trail = run(child(key, 0), problem, mechanism, self.target, watch)
         last = trail.fits[-1]
         drawn = [column.draws for column in columns_of(last)]
         fewest = min(drawn, key=lambda draws: draws.num_draws)
         picked = pick(child(key, 1), fewest, self.m)
         released = [draws.take(picked) for draws in drawn]
-        promised = strict.terms(problem, released)
+        promised = self._scored_terms(bound, paths) if paths else strict.terms(problem, released)
         guarantee = Guarantee(
             formula="; ".join(formula.text for formula in self.formulas),
             family=self.family if isinstance(self.family, str) else "a model of the user's own",
@@ -114,11 +121,39 @@ class Synthesizer(Request):
         if grouped is not None and grouped.unit is not None:
             guarantee = replace(guarantee, unit=str(grouped.unit), max_rows=grouped.unit.max_rows)
         row_numbers = None if grouped is None else grouped.rows
-        self._outcome = _Outcome(key, problem, bound, model, trail, picked, layout, guarantee, row_numbers)
-        if self.strict:
+        self._outcome = _Outcome(key, problem, bound, model, trail, picked, layout, guarantee, row_numbers, paths)
+        if paths:
+            scored_fit.warn(self._scored_names(bound), paths)
+        elif self.strict:
             for block, draws in zip(blocks_of(problem), released, strict=True):
                 strict.warn(block, draws)
         return self
+
+    def _score(
+        self, key: Key, problem: AnyProblem, bound: BoundTable | None, watch: Watch
+    ) -> tuple[Trail, tuple[scored_fit.Path, ...]]:
+        """The one round of `Scored`, and how each column's parameters were found."""
+        scored = self.mechanism.contribution
+        assert isinstance(scored, Scored)
+        assert self.epsilon is not None, "checked at the door"
+        watch(Step(1, 1, 1))
+        begin = time.perf_counter()
+        fitted: AnyFit
+        if bound is None:
+            assert isinstance(problem, Problem), "one column"
+            fitted, path = scored_fit.fit_alone(key, problem, scored, self.epsilon)
+            paths: tuple[scored_fit.Path, ...] = (path,)
+        else:
+            fitted, paths = scored_fit.fit_table(key, bound, scored, epsilons_of(self, bound.model))
+        return Trail(self.mechanism.label, (fitted,), seconds=(time.perf_counter() - begin,)), paths
+
+    def _scored_names(self, bound: BoundTable | None) -> tuple[str, ...]:
+        return self.responses if bound is None else bound.model.names
+
+    def _scored_terms(self, bound: BoundTable | None, paths: Sequence[scored_fit.Path]) -> StrictTerms:
+        assert self.epsilon is not None, "checked at the door"
+        epsilons = (self.epsilon,) if bound is None else epsilons_of(self, bound.model)
+        return scored_fit.terms(self._scored_names(bound), paths, epsilons)
 
     def read(self, table: Frame | Stored) -> Records:
         """The records of a table on every column in use; confidential."""

@@ -1,0 +1,119 @@
+"""Where rounds of scores start: an exact private draw of a column by itself, and how far from it the truth may lie.
+
+Numbers: one draw from the exact grid of the family without covariates. Categories: their counts with exact noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from alphasynth.categories import Bernoulli, Categorical, Ordinal, logit
+from alphasynth.continuous import Normal
+from alphasynth.contribution import Censored
+from alphasynth.density import Target
+from alphasynth.fit import in_64_bit
+from alphasynth.model import PEAK, Columns, Rows
+from alphasynth.noise import with_noise
+from alphasynth.priors import LinearPrior, ScaleMixturePrior
+from alphasynth.public_grid import PublicGrid
+from alphasynth.randomness import Stream
+from alphasynth.sampler import Key
+from alphasynth.scored import Scorable
+from alphasynth.scores import Parameters
+
+CUT = 8.0
+# Standard deviations, all public, of what is not known at a start: coefficients of standardised terms on a log or a
+# logit scale (of a normal family, in its sd), log dispersions, cut points.
+COEFFICIENT, DISPERSION, CUT_POINT = 1.0, 1.0, 0.7
+MOST_DISPERSION = 2.0
+
+
+class Start(NamedTuple):
+    """Predictors without effects (predictors,), further parameters, and the standard deviations of both."""
+
+    predictor: np.ndarray
+    extra: np.ndarray
+    predictor_sd: np.ndarray
+    extra_sd: np.ndarray
+    unit: float
+
+
+def start(key: Key, model: Any, records: Scorable, epsilon: float, n: float) -> Start:
+    """A start that costs epsilon; `n` is the public number of records to speak of."""
+    if isinstance(model, Bernoulli | Categorical | Ordinal):
+        return _of_levels(key, model, records, epsilon)
+    return _of_numbers(key, model, records, epsilon, n)
+
+
+def _of_levels(key: Key, model: Any, records: Scorable, epsilon: float) -> Start:
+    """Logits of noisy counts; one record moves one count by one."""
+    levels = 2 if isinstance(model, Bernoulli) else model.levels
+    counts = np.bincount(records.columns["y"].astype(np.int64), records.counts, minlength=levels).astype(np.int64)
+    noisy = with_noise(Stream(key), counts, 1, epsilon).astype(np.float64)
+    least = math.sqrt(2) / epsilon  # the noise's standard deviation: what is below it is not told apart
+    held = np.maximum(noisy, least)
+    error = least / held
+    if isinstance(model, Ordinal):
+        cuts = logit(np.cumsum(held)[:-1] / held.sum())
+        nothing = np.zeros(1)
+        return Start(nothing, cuts, nothing, np.hypot(CUT_POINT, np.maximum(error[1:], error[:-1])), COEFFICIENT)
+    predictor = np.log(held[1:] / held[0])
+    return Start(
+        predictor, np.zeros(0), np.hypot(COEFFICIENT, np.hypot(error[1:], error[0])), np.zeros(0), COEFFICIENT
+    )
+
+
+@in_64_bit
+def _of_numbers(key: Key, model: Any, records: Scorable, epsilon: float, n: float) -> Start:
+    """One exact draw on the public grid of the same family without covariates."""
+    alone = replace(model, prior=LinearPrior(ScaleMixturePrior(), 1, model.prior.dispersion))
+    bounded = Censored(CUT).bounded(alone, epsilon)
+    rows, counts = _by_value(alone, records)
+    target = Target.of(bounded, rows, np.pad(counts.astype(np.float64), (0, len(rows.columns["y"]) - len(counts))))
+    theta = PublicGrid().draw(key, target, 1).theta
+    location = float(theta["beta"][0, 0])
+    speaking = max(n * min(1.0, epsilon / CUT), 1e-3)  # records, each times what it is tempered by
+    extra = np.array([math.log(float(theta[name][0])) for name in ("phi", "sd", "shape") if name in theta])
+    unit = math.exp(extra[0]) if isinstance(model, Normal) else COEFFICIENT
+    spread = np.full(len(extra), min(math.hypot(DISPERSION, 2 / math.sqrt(speaking)), MOST_DISPERSION))
+    return Start(np.array([location]), extra, np.array([math.hypot(unit, 1.5 / math.sqrt(speaking))]), spread, unit)
+
+
+def _by_value(model: Any, records: Scorable) -> tuple[Rows, np.ndarray]:
+    """One line per distinct value of the records that take part, and their counts."""
+    part = records.counts > 0
+    y, first, of = np.unique(records.columns["y"][part], return_index=True, return_inverse=True)
+    columns: Columns = {name: column[part][first] for name, column in records.columns.items() if name != PEAK}
+    rows = Rows.pad(columns, np.arange(len(y)), np.zeros(1))
+    return rows.for_strict(model.peak(columns)), np.bincount(of, records.counts[part]).astype(np.int64)
+
+
+def placed(parameters: Parameters, began: Start, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Parameters w (D,) at a start, and the public covariance (D, D) of what is not known about them.
+
+    `X` (terms, M) are public or synthetic rows: slopes are unknown in proportion to their terms' spread.
+    """
+    family, terms = parameters.family, parameters.terms
+    beta = np.zeros((family.predictors, terms))
+    mean, sd = X.mean(axis=1), X.std(axis=1)
+    constant = np.flatnonzero(sd <= 1e-12 * np.abs(mean))
+    whole = [k for k in constant if mean[k] != 0][:1]  # the intercept
+    width = np.where(sd > 1e-12 * np.abs(mean), sd, 1.0)
+    transform = np.diag(1 / width)
+    for k in whole:
+        beta[:, k] = began.predictor / mean[k]
+        transform[k] = -mean / (width * mean[k])
+        transform[k, k] = 1 / mean[k]
+    covariance = np.zeros((parameters.size, parameters.size))
+    for place, intercept_sd in enumerate(began.predictor_sd):
+        sds = np.full(terms, began.unit)
+        sds[whole] = intercept_sd
+        part = slice(place * terms, (place + 1) * terms)
+        covariance[part, part] = transform @ np.diag(sds**2) @ transform.T
+    split = family.predictors * terms
+    covariance[split:, split:] = np.diag(began.extra_sd**2)
+    return np.concatenate([beta.ravel(), began.extra]), covariance
