@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
 
-from alphasynth.counts import first
+from alphasynth.counts import spread
 from alphasynth.declared import Declared
 from alphasynth.errors import InputError
 from alphasynth.model import Array, Columns, Theta, linear
@@ -62,9 +62,8 @@ class Normal:
         return np.exp(np.minimum(values, 700.0)) if self.logarithmic else values
 
     def public_starts(self) -> np.ndarray:
-        """Where climbs begin that must know nothing of the table: means from limit to limit, and a spread for each."""
-        means = np.linspace(-0.8, 0.8, 5)
-        return np.stack([self.prior.start(first(self.prior.K, mean), math.log(0.3)) for mean in means])
+        """Where climbs begin that must know nothing of the table: means from limit to limit, at each of several sds."""
+        return spread(self.prior, {math.log(sd): np.linspace(-1.0, 1.0, round(4 / sd) + 1) for sd in (0.1, 0.3, 1.0)})
 
     def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Where the climb begins: least squares."""
@@ -135,7 +134,7 @@ class Gamma:
 
     def public_starts(self) -> np.ndarray:
         """Where climbs begin that must know nothing of the table: means from the upper limit down, widely spread."""
-        return np.stack([self.prior.start(first(self.prior.K, mean)) for mean in np.arange(-12.0, 0.5, 0.5)])
+        return spread(self.prior, {at: np.arange(-12.0, 0.5, 0.25) for at in (-1.5, 0.5, 2.5, 4.5)})
 
     def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Where the climb begins: moments."""

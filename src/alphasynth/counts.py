@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -48,12 +48,12 @@ class Counts:
         return self.prior.start(*_moments(columns["y"], X, counts))
 
     def public_starts(self) -> np.ndarray:
-        """Where climbs begin that must know nothing of the table (starts, D): log means side by side, no effects.
+        """Where climbs begin that must know nothing of the table (scales, starts, D): log means, no effects.
 
-        Without a dispersion a mean's neighbourhood is narrow, and they lie closer together.
+        They lie side by side at each of several dispersions, the closer the less a count scatters about its mean.
         """
-        step = 0.05 if self.prior.dispersion is None else 0.5
-        return np.stack([self.prior.start(first(self.prior.K, mean)) for mean in np.arange(-3.0, 18.0, step)])
+        scales = {0.0: 0.05} if self.prior.dispersion is None else {-1.5: 0.5, 0.5: 0.5, 2.5: 0.25, 5.0: 0.25}
+        return spread(self.prior, {log_phi: np.arange(-3.0, 18.0, step) for log_phi, step in scales.items()})
 
     def coordinates(self, covariates: bool) -> list[str]:
         """Names of the sampler's coordinates: the mean or the coefficients, what else their prior samples, and phi."""
@@ -162,6 +162,19 @@ def _log_negative_binomial(eta: Array, phi: Array, y: Array, log_factorial: Arra
     log_odds = eta - jnp.log(phi)
     log_total = jnp.logaddexp(0.0, log_odds)  # log((mu + phi) / phi)
     return log_rising(phi, y) - log_factorial - phi * log_total + y * (log_odds - log_total)
+
+
+def spread(prior: LinearPrior, scales: Mapping[float, np.ndarray]) -> np.ndarray:
+    """Starts (scales, starts, D): predictors without effects, side by side, for each dispersion's coordinate.
+
+    Shorter rows of starts are filled up with their last one.
+    """
+    longest = max(len(places) for places in scales.values())
+    rows = [
+        [prior.start(first(prior.K, place), at) for place in np.pad(places, (0, longest - len(places)), mode="edge")]
+        for at, places in scales.items()
+    ]
+    return np.array(rows)
 
 
 def first(K: int, value: float) -> np.ndarray:

@@ -71,7 +71,7 @@ def modes_of(target: Target) -> Mode | Modes:
     Contributions that are cut leave a posterior flat where all are, and with a mode for each group of records that
     parameters can suit. Draws of a strict mechanism must know of all of it, or one record could decide which is found.
     """
-    starts = jnp.atleast_2d(target.start)
+    starts = np.atleast_2d(target.start)
     if not isinstance(target.model, Bounded):
         return find_mode(target.model, starts[0], target.data)
     return Modes.of(find_modes(target.model, starts, target.data))

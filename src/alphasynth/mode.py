@@ -17,9 +17,9 @@ MOST_STEPS = 200
 TOLERANCE = 1e-6
 # Directions in which the density is not concave, or flatter than this share of its steepest one, are made so.
 FLATTEST = 1e-10
-# Of several modes: how many are looked for, from how many standard deviations on they count as two, and how much less
-# of the logarithm of its mass one may hold.
-MOST_MODES, ALIKE, NEXT_TO_NOTHING = 4, 2.0, 12.0
+# Of several modes: from how many starts of a scale they are looked for, how many are kept, from how many standard
+# deviations on they count as two, and how much less of the logarithm of its mass one may hold.
+MOST_CLIMBS, MOST_MODES, ALIKE, NEXT_TO_NOTHING = 4, 6, 2.0, 12.0
 
 
 class Mode(NamedTuple):
@@ -69,19 +69,17 @@ def find_mode(model: Model, start: Array, data: Data) -> Mode:
 
 
 def find_modes(model: Model, starts: Array, data: Data) -> list[Mode]:
-    """Modes that climbs from the most promising starts (starts, D) lead to, those alike told once, the highest first.
+    """Modes that climbs from the most promising starts lead to, those alike told once, the highest first.
 
-    Starts lie side by side, as of one coordinate: those are promising at which the density is no lower than at their
-    neighbours. Modes that hold next to nothing beside the best are left out.
+    Starts (scales, starts, D), or (starts, D) of one scale, lie side by side within a scale: those are promising at
+    which the density is no lower than at their neighbours. Modes that hold next to nothing beside the best are left out.
     """
-    if len(starts) == 1:
-        return [find_mode(model, starts[0], data)]
-    values = np.asarray(_density(model, starts, data))
-    values = np.where(np.isnan(values), -np.inf, values)
-    around = np.concatenate([[-np.inf], values, [-np.inf]])
-    peaks = np.flatnonzero((values >= around[:-2]) & (values >= around[2:]))
-    chosen = peaks[np.argsort(-values[peaks], kind="stable")][:MOST_MODES]
-    modes = [find_mode(model, starts[i], data) for i in chosen]
+    starts = np.asarray(starts)
+    scales = starts if starts.ndim == 3 else starts[None]
+    if scales.shape[:2] == (1, 1):
+        return [find_mode(model, scales[0, 0], data)]
+    chosen = [start for scale in scales for start in _promising(model, scale, data)]
+    modes = [find_mode(model, start, data) for start in chosen]
     heights = np.asarray(_density(model, jnp.stack([mode.u for mode in modes]), data))
     widths = [np.log(np.diag(np.asarray(mode.factor))).sum() for mode in modes]
     masses = [height + width for height, width in zip(heights, widths, strict=True)]
@@ -90,7 +88,16 @@ def find_modes(model: Model, starts: Array, data: Data) -> list[Mode]:
         apart = [np.linalg.solve(np.asarray(mode.factor), np.asarray(modes[i].u - mode.u)) for mode in kept]
         if masses[i] >= max(masses) - NEXT_TO_NOTHING and all(np.linalg.norm(z) > ALIKE for z in apart):
             kept.append(modes[i])
-    return kept
+    return kept[:MOST_MODES]
+
+
+def _promising(model: Model, starts: np.ndarray, data: Data) -> np.ndarray:
+    """Starts (starts, D) of one scale at which the density is no lower than at their neighbours, the highest few."""
+    values = np.asarray(_density(model, starts, data))
+    values = np.where(np.isnan(values), -np.inf, values)
+    around = np.concatenate([[-np.inf], values, [-np.inf]])
+    peaks = np.flatnonzero((values >= around[:-2]) & ((values > around[2:]) | np.isneginf(around[2:])))
+    return starts[peaks[np.argsort(-values[peaks], kind="stable")][:MOST_CLIMBS]]
 
 
 @partial(jax.jit, static_argnames="model")

@@ -114,10 +114,8 @@ def bind_model(request: Request, model: TableModel, records: Records) -> BoundTa
             raise InputError("a public grid takes columns without covariates in a table model, found some with")
         if not request.strict or request.scored:
             return _problem(request, records, column, rows)
-        # Of a column with covariates there may be as many distinct rows as records: too many for a grid.
-        chosen = sampler or Automatic() if "X" in rows.columns else sampler
         contribution = _contribution(request, whole.columns[number])
-        return _strict_problem(request, records, column, rows, contribution, epsilons[number], chosen)
+        return _strict_problem(request, records, column, rows, contribution, epsilons[number], sampler)
 
     prior = request.prior
     if prior is None and (len(whole.columns) > 1 or request.scored):

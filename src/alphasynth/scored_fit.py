@@ -20,31 +20,32 @@ from alphasynth.errors import StrictWarning
 from alphasynth.fit import Fit, Problem, in_64_bit
 from alphasynth.generate import grown
 from alphasynth.guarantee import StrictTerms
+from alphasynth.matching import FEWEST, MOST, SIMULATED, Match, Public
 from alphasynth.model import HELD
 from alphasynth.randomness import Stream
 from alphasynth.sampler import Draws, Key, child, constrain_all
-from alphasynth.scored import FEWEST, MOST, QUANTA, Estimate, Plan, Public, Scorable, Scored, estimate, plan
+from alphasynth.scored import QUANTA, Plan, Scorable, Scored, plan, run_rounds
 from alphasynth.scored_start import placed, start
 from alphasynth.scores import Parameters, family_of
 
 # Keys of the start, of the noise, of the public side's simulations, and of the draws.
 STARTS, NOISES, SIMULATIONS, DRAWN = range(4)
-SIMULATED = 20  # rows for each record
 MOST_UNKNOWN = 0.5  # of the parameters' public variance, before a warning
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """How a column's parameters were found: its plan, and the estimate; post-processing of what was released."""
+    """How a column's parameters were found: its plan and its public prior, and what matched the noisy sums."""
 
     parameters: Parameters
     plan: Plan
-    estimate: Estimate = field(repr=False)
+    prior: np.ndarray = field(repr=False)
+    match: Match = field(repr=False)
 
     @property
     def unknown(self) -> float:
         """Mean share of the parameters' public variance that noise and sampling leave."""
-        return float(np.mean(np.diag(self.estimate.covariance) / np.diag(self.estimate.prior)))
+        return float(np.mean(np.diag(self.match.covariance) / np.diag(self.prior)))
 
 
 def terms(names: Sequence[str], paths: Sequence[Path], epsilons: Sequence[float]) -> StrictTerms:
@@ -138,19 +139,14 @@ def fit_column(
     began = start(child(key, STARTS), model, records, steps.start, n)
     w, prior = placed(parameters, began, X)
 
-    def design(rng: np.random.Generator, number: int) -> np.ndarray:
-        if X.shape[1] == number:
-            return X
-        return X[:, rng.permutation(np.arange(number) % X.shape[1])] if X.shape[1] > 1 else np.repeat(X, number, axis=1)
-
     def simulate(rng: np.random.Generator, at: np.ndarray, rows: np.ndarray) -> np.ndarray:
         theta = {name: np.asarray(v)[0] for name, v in constrain_all(model, parameters.coordinates(at[None])).items()}
         whole = np.vstack([np.ones(rows.shape[1]), rows]) if isinstance(model, Ordinal) else rows
         return model.simulate(rng, theta, {"X": whole.T}, rows.shape[1])
 
-    public = Public(parameters, simulate, design, n, prior)
+    public = Public(parameters, simulate, X, n, prior)
     rng = np.random.default_rng(child(key, SIMULATIONS))
-    found = estimate(Stream(child(key, NOISES)), rng, w, steps.rounds, public, records)
+    found = run_rounds(Stream(child(key, NOISES)), rng, w, steps.rounds, public, records)
     u = parameters.coordinates(found.draw(np.random.default_rng(child(key, DRAWN)), problem.num_draws))
     diagnostics = Diagnostics(sampler="Scored", num_draws=problem.num_draws, ess_bulk=float(problem.num_draws))
     draws = Draws.of(problem.model, u, diagnostics)
@@ -159,7 +155,7 @@ def fit_column(
     reach = np.zeros(size), np.full(size, -epsilon)
     return (
         Fit(problem.records, draws, np.ones(size), np.full(size, epsilon), reach),
-        Path(parameters, steps, found),
+        Path(parameters, steps, prior, found),
         middle,
     )
 

@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.accounting import at_least
-from alphasynth.automatic import Automatic
 from alphasynth.chain import AnyProblem, Chain
 from alphasynth.contribution import (
     BetaDivergence,
@@ -32,6 +31,7 @@ from alphasynth.errors import InputError, StrictWarning
 from alphasynth.families import FAMILIES
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.guarantee import StrictTerms
+from alphasynth.laplace import Laplace
 from alphasynth.model import PEAK, Array, Columns, Model, Rows
 from alphasynth.priors import LinearPrior, OrdinalPrior, PairPrior, ScaleMixturePrior
 from alphasynth.public_grid import DEFAULTS, QUANTA, Axis, PublicGrid, points
@@ -54,7 +54,8 @@ def bind(
     """
     model = plain(model)
     if sampler is None:
-        sampler = grid if _on_grid(contribution, model, "X" in rows.columns, grid) else Automatic()
+        # No rescue by `Nuts`: where proposals miss part of the target a chain that stays in another part looks well.
+        sampler = grid if _on_grid(contribution, model, "X" in rows.columns, grid) else Laplace()
     if isinstance(contribution, BetaDivergence) and isinstance(sampler, PublicGrid):
         bound = largest_probability(model, sampler, rows.columns)
         if contribution.bound is not None and contribution.bound < bound:

@@ -42,7 +42,7 @@ class ZeroInflated:
     def public_starts(self) -> np.ndarray:
         """Where climbs begin that must know nothing of the table: the inner family's, and zeros as likely as not."""
         inner = self.inner.public_starts()
-        return np.hstack([np.zeros((len(inner), self.prior.zero.size)), inner])
+        return np.concatenate([np.zeros((*inner.shape[:-1], self.prior.zero.size)), inner], axis=-1)
 
     def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Where the climb begins: the inner family's start, and half of the zeros put down to the inflation."""
@@ -118,7 +118,7 @@ class Hurdle:
     def public_starts(self) -> np.ndarray:
         """Where climbs begin that must know nothing of the table: the inner family's, and zeros as likely as not."""
         inner = self.inner.public_starts()
-        return np.hstack([np.zeros((len(inner), self.prior.zero.size)), inner])
+        return np.concatenate([np.zeros((*inner.shape[:-1], self.prior.zero.size)), inner], axis=-1)
 
     def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Where the climb begins: the share of positive values, and the inner family's start on them."""
