@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from alphasynth.black_box import Tell, audit_black_box
-from alphasynth.chain import AnyProblem, Chain, columns_of
+from alphasynth.black_box import Sampled, Tell, audit_black_box
+from alphasynth.chain import AnyProblem, Chain, blocks_of, columns_of
 from alphasynth.contribution import Bounded, plain
 from alphasynth.counts import NegativeBinomial, Poisson
 from alphasynth.density_audit import loss_between, output
@@ -16,7 +16,7 @@ from alphasynth.divergence import AUDIT_DELTA
 from alphasynth.draw_audit import LARGE, Found, Replay, audit_draws
 from alphasynth.errors import InputError, found
 from alphasynth.fit import Problem, in_64_bit
-from alphasynth.guarantee import NONE
+from alphasynth.guarantee import INSTANCE, NONE
 from alphasynth.mechanism import Mechanism, Trail
 from alphasynth.neighbours import (
     Neighbour,
@@ -29,6 +29,9 @@ from alphasynth.neighbours import (
 from alphasynth.public_grid import QUANTA, Axis, PublicGrid, cost_of_row, prepare, prior_weights, total_cost
 from alphasynth.records import Records
 from alphasynth.sampler import Key
+from alphasynth.scored import QUANTA as SCORE_QUANTA
+from alphasynth.scored import contributions
+from alphasynth.scored_fit import Path, scorable
 from alphasynth.strict import Recentring
 from alphasynth.two_part import ZeroInflated
 from alphasynth.weights import Given, PerColumn
@@ -84,6 +87,8 @@ class Subject:
     mechanism: Mechanism
     target: float | None
     scope: str
+    sampled: Sampled | None = None
+    paths: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse weights that belong to the rows of one table."""
@@ -111,10 +116,13 @@ def audit(
             raise InputError(f"an audit must be one of {', '.join(AUDITS)}, found {found(name)}")
     own = subject.bind(subject.records)
     if isinstance(own, Chain):
-        return [_audit_chain(subject, own, audits, canaries, most)]
+        return [_audit_chain(key, subject, own, name, canaries, most, trials, tell) for name in audits]
     values = far_values(subject.records) | check_canaries(canaries)
     held, added = with_canaries(subject.records, values)
-    replay = Replay.of(subject.trail, held, subject.bind, subject.target)
+    if subject.paths:
+        replay = Replay(subject.trail, held, subject.bind(held), subject.target, (np.zeros(held.size),))
+    else:
+        replay = Replay.of(subject.trail, held, subject.bind, subject.target)
     around = neighbours(held, added, replay.largest[0], most)
     chosen = {
         "density": lambda: _density(subject, replay, around, tell),
@@ -124,17 +132,36 @@ def audit(
     return [chosen[name]() for name in audits]
 
 
-def _audit_chain(subject: Subject, own: Chain, audits: Sequence[str], canaries: Sequence[float], most: int) -> Finding:
-    """The draw audit of a chain: records removed, and canaries in its columns of counts."""
-    if list(audits) != ["draw"]:
-        raise InputError(f"a table model has the draw audit, found {', '.join(audits)}")
-    if any(block.then is not None for block in own.blocks):
-        raise InputError(TWO_PARTS)
+def _audit_chain(
+    key: Key,
+    subject: Subject,
+    own: Chain,
+    name: str,
+    canaries: Sequence[float],
+    most: int,
+    trials: int,
+    tell: Tell,
+) -> Finding:
+    """An audit of a chain: records removed, and canaries in its columns of counts."""
     counts = [n for n, b in zip(own.names, own.blocks, strict=True) if isinstance(plain(b.model), COUNTS)]
     largest = subject.trail.fits[0].largest_distinct
     held, added = with_count_canaries(subject.records, counts, int(np.argmax(largest)), check_canaries(canaries))
-    replay = Replay.of(subject.trail, held, subject.bind, subject.target)
-    results = audit_draws(replay, neighbours(held, added, replay.largest[0], most, by_risk=True))
+    if subject.paths:
+        if name == "draw":
+            raise InputError("noisy scores have an exact audit: use density, found draw")
+        replay = Replay(subject.trail, held, subject.bind(held), subject.target, (np.zeros(held.size),))
+    else:
+        replay = Replay.of(subject.trail, held, subject.bind, subject.target)
+    around = neighbours(held, added, replay.largest[0], most, by_risk=True)
+    if name == "black-box":
+        return _black_box(key, subject, replay, around, trials, tell)
+    if subject.paths:
+        return _worst("density", subject, scored_losses(subject, replay.problem, around), 0.0)
+    if name == "density":
+        raise InputError("a table model has the draw and the black-box audit, found density")
+    if any(block.then is not None for block in own.blocks):
+        raise InputError(TWO_PARTS)
+    results = audit_draws(replay, around)
     bounded = [block.model.epsilon for block in own.blocks if isinstance(block.model, Bounded)]
     if bounded:
         results = [replace(one, claim=sum(bounded)) for one in results]
@@ -158,6 +185,8 @@ def _on_public_grid(problem: Problem) -> bool:
 
 
 def _draw(subject: Subject, replay: Replay, around: Sequence[Neighbour]) -> Finding:
+    if subject.paths:
+        raise InputError("noisy scores have an exact audit: use density, found draw")
     if one_column(replay.problem).then is not None:
         raise InputError(TWO_PARTS)
     if _on_public_grid(one_column(replay.problem)):
@@ -170,6 +199,8 @@ def _draw(subject: Subject, replay: Replay, around: Sequence[Neighbour]) -> Find
 
 
 def _density(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> Finding:
+    if subject.paths:
+        return _worst("density", subject, scored_losses(subject, replay.problem, around), 0.0)
     problem = one_column(replay.problem)
     if _on_public_grid(problem):
         results = (
@@ -274,21 +305,63 @@ def _black_box(
     key: Key, subject: Subject, replay: Replay, around: Sequence[Neighbour], trials: int, tell: Tell
 ) -> Finding:
     """Towards the neighbour that the exact or the draw audit finds worst."""
-    exact = _on_public_grid(one_column(replay.problem))
-    results = (
-        (_both_parts if one_column(replay.problem).then else exact_losses)(subject, replay, around, tell)
-        if (exact)
-        else audit_draws(replay, around)
-    )
-    place = int(np.argmax([one.loss for one in results]))
-    other = one_column(subject.bind(around[place].records(replay.held)))
-    claim = results[place].claim
-    if isinstance(other.model, Bounded):
-        claim = other.then.in_all if isinstance(other.then, Recentring) else other.model.epsilon
-    delta = 0.0 if isinstance(other.model, Bounded) else AUDIT_DELTA
-    own = one_column(subject.bind(subject.records))
-    seen = audit_black_box(key, other, own, subject.mechanism, subject.target, trials, delta, tell)
+    place, claim = _worst_place(subject, replay, around, tell)
+    delta = AUDIT_DELTA if subject.scope == INSTANCE else 0.0
+    assert subject.sampled is not None, "a run can be made again"
+    other = around[place].records(replay.held)
+    seen = audit_black_box(key, subject.sampled, other, subject.records, trials, delta, tell)
     return Finding("black-box", subject.scope, claim, seen.bound, delta, 1, around[place].name, ceiling=seen.ceiling)
+
+
+def _worst_place(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> tuple[int, float]:
+    """Place of the neighbour to be told apart, and the claim towards it."""
+    if subject.paths:
+        results = scored_losses(subject, replay.problem, around)
+    elif isinstance(replay.problem, Chain):
+        bounded = [_claim_of(block) for block in replay.problem.blocks if isinstance(block.model, Bounded)]
+        if any(block.then is not None for block in replay.problem.blocks):
+            return int(np.argmax([replay.largest[0][one.row] for one in around])), sum(bounded)
+        results = audit_draws(replay, around)
+        results = [replace(one, claim=sum(bounded)) for one in results] if bounded else results
+    else:
+        problem = one_column(replay.problem)
+        exact = _on_public_grid(problem)
+        if problem.then is not None and not exact:
+            return int(np.argmax([replay.largest[0][one.row] for one in around])), _claim_of(problem)
+        results = (
+            (_both_parts if problem.then else exact_losses)(subject, replay, around, tell)
+            if exact
+            else audit_draws(replay, around)
+        )
+        if isinstance(problem.model, Bounded):
+            results = [replace(one, claim=_claim_of(problem)) for one in results]
+    place = int(np.argmax([one.loss for one in results]))
+    return place, results[place].claim
+
+
+def _claim_of(problem: Problem) -> float:
+    """Epsilon of one draw of a strict contribution, its part of a first draw included."""
+    assert isinstance(problem.model, Bounded)
+    return problem.then.in_all if isinstance(problem.then, Recentring) else problem.model.epsilon
+
+
+def scored_losses(subject: Subject, problem: AnyProblem, around: Sequence[Neighbour]) -> list[Found]:
+    """Loss towards each neighbour of noisy scores, at delta 0, along the path that was released.
+
+    A round's loss is exactly epsilon times what the record adds over what it may add; the start counts in full.
+    """
+    held = blocks_of(problem)[0].records
+    spent = np.zeros(held.size)
+    claim = 0.0
+    for block, path in zip(blocks_of(problem), subject.paths, strict=True):
+        records = scorable(block, plain(block.model))
+        by_line = np.full(block.rows.size, path.plan.start)
+        for step in path.match.steps:
+            added = np.abs(contributions(path.parameters, step, records)).sum(axis=0)
+            by_line += step.epsilon * added / SCORE_QUANTA
+        spent += by_line[block.rows.of]
+        claim += path.plan.start + sum(one.epsilon for one in path.plan.rounds)
+    return [Found(neighbour.name, float(spent[neighbour.row]), claim) for neighbour in around]
 
 
 def audit_run(subject: Subject) -> Finding:

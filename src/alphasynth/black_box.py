@@ -6,23 +6,21 @@ bound on epsilon, and no number of trials can show more than its ceiling.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from alphasynth.chain import columns_of
 from alphasynth.divergence import Trials, black_box_bound, ceiling
 from alphasynth.errors import InputError
-from alphasynth.fit import Problem, in_64_bit
-from alphasynth.mechanism import Mechanism, run
-from alphasynth.public_grid import PublicGrid
+from alphasynth.records import Records
 from alphasynth.sampler import Key, child
-from alphasynth.synthesize import new_values
 
 QUANTILES = (0.0, 0.01, 0.05, 0.15, 0.5, 0.85, 0.95, 0.99, 1.0)
 FEWEST_TRIALS = 40
+AT_ONCE = 20  # runs between two words of how far it is
+MOST_LEVELS, MOST_PAIRS = 6, 45
 Tell = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 RIDGE = 1e-3  # share of a feature's variance that keeps the pooled covariance invertible
 
@@ -36,65 +34,75 @@ class BlackBox:
     trials: int
 
 
-@in_64_bit
+Sampled = Callable[[Key, Records, int], list[dict[str, Any]]]  # synthesized columns from runs on records
+
+
 def audit_black_box(
     key: Key,
-    one: Problem,
-    other: Problem,
-    mechanism: Mechanism,
-    target: float | None,
+    sampled: Sampled,
+    one: Records,
+    other: Records,
     trials: int,
     delta: float,
     tell: Tell = lambda doing, done, steps: None,
 ) -> BlackBox:
-    """Run a mechanism `trials` times on each of two databases and tell the tables apart."""
+    """Run the whole pipeline `trials` times on each of two databases and tell the tables apart."""
     if trials < FEWEST_TRIALS:
         raise InputError(f"trials must be at least {FEWEST_TRIALS}, found {trials}")
-    sides = []
-    for i, problem in enumerate((one, other)):
-        tables = _tables(child(key, i), problem, mechanism, target, trials, partial(_tell, tell, i))
-        sides.append(np.stack([_features(table) for table in tables]))
-    with_, without = sides
-    half = trials // 2
-    score = _learn(with_[:half], without[:half])
-    threshold, sign = _choose(score(with_[:half]), score(without[:half]), delta)
-    yes, no = (sign * score(part[half:]) > threshold for part in (with_, without))
+    tables = []
+    for side, records in enumerate((one, other)):
+        made: list[dict[str, Any]] = []
+        for first in range(0, trials, AT_ONCE):
+            tell(f"black-box audit: run {side * trials + first + 1:,} of {2 * trials:,}", side * trials + first, 2 * trials)
+            made += sampled(child(key, side, first), records, min(AT_ONCE, trials - first))
+        tables.append(made)
+    return tell_apart(*tables, delta)
+
+
+def tell_apart(with_: Sequence[Mapping[str, Any]], without: Sequence[Mapping[str, Any]], delta: float) -> BlackBox:
+    """Train a distinguisher on one half of the tables of either side, and judge it on the other."""
+    levels = _levels([*with_, *without])
+    sides = [np.stack([_features(table, levels) for table in tables]) for tables in (with_, without)]
+    half = len(with_) // 2
+    score = _learn(sides[0][:half], sides[1][:half])
+    threshold, sign = _choose(score(sides[0][:half]), score(sides[1][:half]), delta)
+    yes, no = (sign * score(part[half:]) > threshold for part in sides)
     if sign < 0:
         yes, no = no, yes
-    judged = Trials(int(yes.sum()), int(no.sum()), trials - half)
-    return BlackBox(black_box_bound(judged, delta), ceiling(judged.number, delta), trials)
+    judged = Trials(int(yes.sum()), int(no.sum()), len(with_) - half)
+    return BlackBox(black_box_bound(judged, delta), ceiling(judged.number, delta), len(with_))
 
 
-def _tell(tell: Tell, side: int, done: int, trials: int) -> None:
-    tell(f"black-box audit: run {side * trials + done + 1:,} of {2 * trials:,}", side * trials + done, 2 * trials)
+def _levels(tables: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Levels of the columns that hold no numbers, the most frequent ones."""
+    found = {}
+    for name, column in tables[0].items():
+        if np.asarray(column).dtype.kind not in "iuf":
+            words, counts = np.unique(np.concatenate([as_words(t[name]) for t in tables]), return_counts=True)
+            found[name] = words[np.argsort(-counts, kind="stable")[:MOST_LEVELS]].tolist()
+    return found
 
 
-def _tables(
-    key: Key,
-    problem: Problem,
-    mechanism: Mechanism,
-    target: float | None,
-    trials: int,
-    tell: Callable[[int, int], None],
-) -> list[np.ndarray]:
-    """One synthetic table per run; where draws are independent and the weights fixed, one fit makes all of them."""
-    rng = np.random.default_rng(child(key, 1))
-    if isinstance(problem.sampler, PublicGrid) and problem.then is None:
-        many = replace(problem, num_draws=max(trials, problem.num_draws))
-        many_draws = run(child(key, 0), many, mechanism).fits[-1]
-        draws = columns_of(many_draws)[0].draws
-        return [new_values(rng, problem, draws, number) for number in range(trials)]
-    tables = []
-    for number in range(trials):
-        tell(number, trials)
-        last = columns_of(run(child(key, 0, number), problem, mechanism, target).fits[-1])[0].draws
-        tables.append(new_values(rng, problem, last, int(rng.integers(last.num_draws))))
-    return tables
+def as_words(column: Any) -> np.ndarray:
+    """Levels as text."""
+    return np.asarray(column).astype(str)
 
 
-def _features(table: np.ndarray) -> np.ndarray:
-    values = np.asarray(table, np.float64)
-    return np.array([values.mean(), values.std(), *np.log1p(np.abs(np.quantile(values, QUANTILES)))])
+def _features(table: Mapping[str, Any], levels: Mapping[str, list[str]]) -> np.ndarray:
+    """Mean, sd and quantiles of numbers, shares of levels, and how pairs of columns go together."""
+    features, standard = [], []
+    for name, column in table.items():
+        if name in levels:
+            words = as_words(column)
+            features += [float(np.mean(words == level)) for level in levels[name]]
+            standard.append((words == levels[name][0]).astype(np.float64))
+            continue
+        values = np.asarray(column, np.float64)
+        features += [values.mean(), values.std(), *np.log1p(np.abs(np.quantile(values, QUANTILES)))]
+        standard.append(values)
+    pairs = [(a, b) for i, a in enumerate(standard) for b in standard[:i]][:MOST_PAIRS]
+    features += [float(np.cov(a, b)[0, 1] / (a.std() * b.std() or 1.0)) for a, b in pairs]
+    return np.array(features)
 
 
 def _learn(with_: np.ndarray, without: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

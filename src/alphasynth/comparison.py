@@ -52,7 +52,7 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
                 release.draws,
                 rates=rates,
                 public=s.public,
-                scalar=release.guarantee.scalar,
+                scalar=release.guarantee.spread,
             )
         )
     labels = [o.label for o in outcomes]

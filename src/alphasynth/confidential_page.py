@@ -64,7 +64,7 @@ def measured(
     known: Sequence[str] = (),
     rates: Sequence[tuple[str, MatchRates]] = (),
     public: Sequence[str] = (),
-    scalar: float | None = None,
+    scalar: float | str | None = None,
     survey_weights: str | None = None,
 ) -> Outcome:
     """A synthesizer's tables, measured against the confidential records; risk is measured on their response.

@@ -180,6 +180,11 @@ class PublicGuarantee:
     weights: str = "record"
     combining: str = CENTRED
 
+    @property
+    def spread(self) -> float | str | None:
+        """How the tables' draws are spread, as `intervals.combine` takes it."""
+        return SPREAD if self.combining == SPREAD else self.scalar
+
     def __str__(self) -> str:
         """One honest sentence."""
         budget = (

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from alphasynth.errors import InputError
+from alphasynth.guarantee import SPREAD
 from alphasynth.values import Statistic, Values
 
 LEVEL = 0.95
@@ -122,7 +123,7 @@ def combine(
     rows: int | Sequence[int],
     n: int,
     draws: Sequence[int] | None = None,
-    scalar: float | None = None,
+    scalar: float | str | None = None,
 ) -> Combined:
     """Combine the estimates of m synthetic tables of `rows` rows each (or as many as listed), made from n records.
 
@@ -133,6 +134,9 @@ def combine(
     over the draw's tables; without it there is no interval. Right under a scalar weight; no rule repairs the bias of
     vector weights.
 
+    Where draws are spread like what the truth may be (`scalar` is "spread": noise and sampling are in them already),
+    the truth lies about their middle as they do: T = V + B/m, V = B - W over a draw's tables, and no less than W rows/n.
+
     >>> combine([10, 12], [1, 3], rows=100, n=200).variance
     2.0
     """
@@ -141,7 +145,7 @@ def combine(
     q, number = np.asarray(estimates, np.float64), np.asarray(draws if draws is not None else range(len(estimates)))
     if not len(q) == len(variances) == len(number) or len(q) == 0:
         raise InputError("estimates, variances and draws must be as many, at least one, found other numbers of them")
-    if scalar is not None and not 0 < scalar <= 1:
+    if not (scalar is None or scalar == SPREAD or (isinstance(scalar, float | int) and 0 < scalar <= 1)):
         raise InputError(f"scalar must be above 0 and at most 1, found {scalar!r}")
     of, tables = np.unique(number, return_inverse=True, return_counts=True)[1:]
     by_draw = np.bincount(of, q) / tables
@@ -150,15 +154,18 @@ def combine(
     if not np.isfinite(sampling):  # of a table of one row no variance is known
         return Combined(estimate, None, None, None)
     if m == 1:
-        if scalar is None:
+        if scalar is None or isinstance(scalar, str):
             return Combined(estimate, None, None, None)
         between, freedom = sampling / scalar + float(np.mean(variances)) / len(q), np.inf
     else:
         between = float(by_draw.var(ddof=1))
         freedom = np.inf
-    variance = sampling + between / m
+    variance, uncertain = sampling + between / m, between / m
+    if scalar == SPREAD:
+        within = float(np.mean(variances)) * m / len(q)
+        variance, uncertain = max(between - within, sampling) + between / m, (1 + 1 / m) * between
     if m > 1 and between > 0:
-        freedom = (m - 1) * (variance / (between / m)) ** 2
+        freedom = (m - 1) * (variance / uncertain) ** 2
     reach = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * variance**0.5
     return Combined(estimate, variance, float(freedom), Interval(estimate - reach, estimate + reach))
 

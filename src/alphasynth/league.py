@@ -21,7 +21,7 @@ from alphasynth.divergence import AUDIT_DELTA
 from alphasynth.errors import CalibrationError, DiagnosticsError, InputError
 from alphasynth.fit import in_64_bit
 from alphasynth.guarantee import NONE, STRICT
-from alphasynth.mechanism import Trail, run
+from alphasynth.outcome import Carried, carry_out
 from alphasynth.propensity import propensities
 from alphasynth.public_grid import PublicGrid
 from alphasynth.records import Records
@@ -139,11 +139,11 @@ class _Baseline:
 
 @dataclass(eq=False)
 class _Fitted:
-    """A mechanism of ours; it keeps its last trail for the audit."""
+    """A mechanism of ours; it keeps its last outcome for the audit."""
 
     synthesizer: Synthesizer
     m: int
-    trail: Trail | None = None
+    carried: Carried | None = None
 
     @property
     def label(self) -> str:
@@ -155,18 +155,17 @@ class _Fitted:
 
     @in_64_bit
     def tables(self, key: Key, table: Table) -> list[np.ndarray]:
-        problem = one_column(self.synthesizer.bind(table.records))
-        self.trail = run(child(key, 0), problem, self.synthesizer.mechanism, self.synthesizer.target)
-        draws = columns_of(self.trail.fits[-1])[0].draws
+        carried = self.carried = carry_out(child(key, 0), self.synthesizer, None, table.records)
+        problem, draws = one_column(carried.problem), columns_of(carried.trail.fits[-1])[0].draws
         rng = np.random.default_rng(child(key, 2))
         return [new_values(rng, problem, draws, number) for number in pick(child(key, 1), draws, self.m).tolist()]
 
     def audited(self, key: Key, table: Table) -> Finding | None:
-        if self.trail is None:
+        if self.carried is None:
             return None
-        s = self.synthesizer
-        subject = Subject(self.trail, table.records, s.bind, s.mechanism, s.target, s.scope)
-        exact = isinstance(one_column(s.bind(table.records)).sampler, PublicGrid)
+        s, (problem, _, trail, paths) = self.synthesizer, self.carried
+        subject = Subject(trail, table.records, s.bind, s.mechanism, s.target, s.scope, s.sampled, paths)
+        exact = bool(paths) or isinstance(one_column(problem).sampler, PublicGrid)
         return audit(key, subject, ["density" if exact else "draw"], most=FEWER_ROWS)[0]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from alphasynth import __version__, page
-from alphasynth.guarantee import INSTANCE, NONE, SCOPES, STRICT
+from alphasynth.guarantee import INSTANCE, NONE, SCOPES, STRICT, TARGET
 from alphasynth.league import Standing, Table
 from alphasynth.marks import Figure, Line, Mark, Panel, Reference
 from alphasynth.palette import colours
@@ -26,7 +26,7 @@ TAIL = ("Wasserstein", "S_pMSE", "claim per draw", "audited loss", "kept", "seco
 def lines_of(standings: Sequence[Standing]) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
     """Heads and lines of the league table, by scope and epsilon, the smallest errors first."""
     names = [statistic.name for statistic in statistics()]
-    order = {STRICT: 0, INSTANCE: 1, NONE: 2}
+    order = {STRICT: 0, TARGET: 1, INSTANCE: 2, NONE: 3}
     ranked = sorted(standings, key=lambda s: (s.epsilon or math.inf, order[s.scope], _mean(s)))
     lines: list[tuple[object, ...]] = [
         (

@@ -17,7 +17,7 @@ from alphasynth.scores import Parameters
 
 # Rows simulated to see what the model expects: so many for each record, and at least and at most so many in all; on the
 # way there, fewer.
-SIMULATED, FEWEST, MOST, ON_THE_WAY = 5, 50_000, 200_000, 20_000
+SIMULATED, FEWEST, MOST, ON_THE_WAY = 5, 20_000, 200_000, 10_000
 MOST_ENTRIES = 10_000_000  # rows times parameters
 # Steps on the way and at the end, the longest step in standard deviations of a predictor, and when steps are over.
 STEPS, LAST_STEPS, LONGEST, SETTLED = 25, 2, 1.0, 0.05

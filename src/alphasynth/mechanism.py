@@ -18,8 +18,8 @@ from alphasynth.contribution import STRICT, Strict
 from alphasynth.errors import CalibrationError, InputError, found
 from alphasynth.model import Model
 from alphasynth.priors import LinearPrior
-from alphasynth.scored import Scored
 from alphasynth.sampler import Key, child
+from alphasynth.scored import Scored
 from alphasynth.weights import BW, CW, LW, SW, Reweight, Rule, kind, settle
 
 BELOW_ONE = 1 - 1e-6  # re-weighting that keeps the bound asks for k < 1

@@ -17,7 +17,7 @@ from alphasynth.accounting import as_written, counted, round_up
 from alphasynth.associations import NEGATIVE_BINOMIAL
 from alphasynth.confidential_page import Outcome, measured, rates_of
 from alphasynth.formula import Formula
-from alphasynth.guarantee import STRICT, PublicGuarantee, formulas_of
+from alphasynth.guarantee import STRICT, TARGET, PublicGuarantee, formulas_of
 from alphasynth.images import save
 from alphasynth.interruption import Interruption
 from alphasynth.marks import Figure
@@ -74,7 +74,7 @@ def _outcomes(results: RunResults) -> list[Outcome]:
     covariates = [name for name in formula.covariates if name in held.columns]
     *before, final = results.rounds
     last = measured(
-        None if guarantee.scope == STRICT else final,  # where no record has a weight there is none to show
+        None if guarantee.scope in (STRICT, TARGET) else final,  # where no record has a weight there is none to show
         final.label,
         guarantee.rules,
         held,
@@ -85,7 +85,7 @@ def _outcomes(results: RunResults) -> list[Outcome]:
         known=_within(summary),
         rates=rates_of(held, tables, covariates, radii),
         public=guarantee.public_columns,
-        scalar=guarantee.scalar,
+        scalar=guarantee.spread,
         survey_weights=results.settings.get("survey_weights"),
     )
     return [*(Outcome(w, w.label) for w in before), last]
@@ -159,7 +159,7 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
 def _rounds(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> page.Block:
     """How each round went; a strict mechanism has one, without weights."""
     lines = [_round(entry) for entry in summary["rounds"]]
-    if guarantee.scope == STRICT:
+    if guarantee.scope in (STRICT, TARGET):
         heads: tuple[str, ...] = ("synthesizer", "what a record adds", "epsilon per draw", "seconds")
         several = len(guarantee.columns) > 1
         words = "by column, see below" if several else "; ".join(guarantee.contribution)

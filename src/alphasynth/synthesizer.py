@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from alphasynth import scored_fit, strict
 from alphasynth.audit import MOST_ROWS, Finding, Subject, audit
 from alphasynth.binding import BoundTable
-from alphasynth.chain import AnyFit, AnyProblem, blocks_of, columns_of
+from alphasynth.chain import AnyProblem, blocks_of, columns_of
 from alphasynth.errors import InputError
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.frames import Frame
 from alphasynth.generate import TableMaker
 from alphasynth.grouping import Stored
-from alphasynth.guarantee import Guarantee, StrictTerms
+from alphasynth.guarantee import Guarantee
 from alphasynth.lipschitz import Lipschitz
-from alphasynth.mechanism import Step, Trail, Watch, ignore, run
-from alphasynth.preparation import bind, bind_model, epsilons_of, mechanism_of, read
+from alphasynth.mechanism import Trail, Watch, ignore
+from alphasynth.outcome import bound_to, carry_out, new_rows, scored_terms
+from alphasynth.preparation import mechanism_of, read
+from alphasynth.public_grid import PublicGrid
 from alphasynth.records import Records
 from alphasynth.release import Release
 from alphasynth.request import Request
 from alphasynth.rounds import weightings
 from alphasynth.sampler import Draws, Key, child
-from alphasynth.scored import Scored
 from alphasynth.statements import stated_columns, stated_declarations
 from alphasynth.synthesize import ColumnMaker, Layout, Maker, Simulation, pick, synthesize, thetas
 from alphasynth.table_model import TableModel
 from alphasynth.weighting import Weighting
-from alphasynth.weights import kind
 
 
 class _Outcome(NamedTuple):
@@ -82,26 +82,20 @@ class Synthesizer(Request):
         `CalibrationError` for an epsilon that cannot be met; the synthesizer is then as it was before.
         """
         records, layout, grouped, model = read(self, table)
-        bound = None if model is None else bind_model(self, model, records)
-        problem = bind(self, records) if bound is None else bound.chain
-        mechanism = mechanism_of(self, problem)
         key = np.random.SeedSequence(self.seed)  # without a seed, 128 bits of the operating system's entropy
-        paths: tuple[scored_fit.Path, ...] = ()
-        if self.scored:
-            trail, paths = self._score(child(key, 0), problem, bound, watch)
-        else:
-            trail = run(child(key, 0), problem, mechanism, self.target, watch)
+        carried = carry_out(child(key, 0), self, model, records, watch)
+        problem, bound, trail, paths = carried
         last = trail.fits[-1]
         drawn = [column.draws for column in columns_of(last)]
         fewest = min(drawn, key=lambda draws: draws.num_draws)
         picked = pick(child(key, 1), fewest, self.m)
         released = [draws.take(picked) for draws in drawn]
-        promised = self._scored_terms(bound, paths) if paths else strict.terms(problem, released)
+        promised = scored_terms(self, carried) if paths else strict.terms(problem, released)
         guarantee = Guarantee(
             formula="; ".join(formula.text for formula in self.formulas),
             family=self.family if isinstance(self.family, str) else "a model of the user's own",
-            mechanism=mechanism.label,
-            rules=tuple(type(kind(rule)).__name__ for rule in mechanism.rules),
+            mechanism=self.mechanism.label,
+            rules=tuple(type(rule).__name__ for rule in self.mechanism.rules),
             delta=last.lipschitz.overall,
             m=self.m,
             n=problem.records.n,
@@ -123,37 +117,11 @@ class Synthesizer(Request):
         row_numbers = None if grouped is None else grouped.rows
         self._outcome = _Outcome(key, problem, bound, model, trail, picked, layout, guarantee, row_numbers, paths)
         if paths:
-            scored_fit.warn(self._scored_names(bound), paths)
+            scored_fit.warn(carried.names, paths)
         elif self.strict:
             for block, draws in zip(blocks_of(problem), released, strict=True):
                 strict.warn(block, draws)
         return self
-
-    def _score(
-        self, key: Key, problem: AnyProblem, bound: BoundTable | None, watch: Watch
-    ) -> tuple[Trail, tuple[scored_fit.Path, ...]]:
-        """The one round of `Scored`, and how each column's parameters were found."""
-        scored = self.mechanism.contribution
-        assert isinstance(scored, Scored)
-        assert self.epsilon is not None, "checked at the door"
-        watch(Step(1, 1, 1))
-        begin = time.perf_counter()
-        fitted: AnyFit
-        if bound is None:
-            assert isinstance(problem, Problem), "one column"
-            fitted, path = scored_fit.fit_alone(key, problem, scored, self.epsilon)
-            paths: tuple[scored_fit.Path, ...] = (path,)
-        else:
-            fitted, paths = scored_fit.fit_table(key, bound, scored, epsilons_of(self, bound.model))
-        return Trail(self.mechanism.label, (fitted,), seconds=(time.perf_counter() - begin,)), paths
-
-    def _scored_names(self, bound: BoundTable | None) -> tuple[str, ...]:
-        return self.responses if bound is None else bound.model.names
-
-    def _scored_terms(self, bound: BoundTable | None, paths: Sequence[scored_fit.Path]) -> StrictTerms:
-        assert self.epsilon is not None, "checked at the door"
-        epsilons = (self.epsilon,) if bound is None else epsilons_of(self, bound.model)
-        return scored_fit.terms(self._scored_names(bound), paths, epsilons)
 
     def read(self, table: Frame | Stored) -> Records:
         """The records of a table on every column in use; confidential."""
@@ -161,10 +129,13 @@ class Synthesizer(Request):
 
     def bind(self, records: Records) -> AnyProblem:
         """Records bound to the model and the sampler; of a table model as it was fitted, if it was."""
-        if self.model is None:
-            return bind(self, records)
+        return bound_to(self, self._settled, records)[0]
+
+    @property
+    def _settled(self) -> TableModel | None:
+        """The table model as it was fitted, if it was."""
         settled = None if self._outcome is None else self._outcome.settled
-        return bind_model(self, settled or self.model, records).chain
+        return settled or self.model
 
     @property
     def trail_(self) -> Trail:
@@ -197,7 +168,26 @@ class Synthesizer(Request):
             mechanism_of(self, fitted.problem),
             self.target,
             fitted.guarantee.scope,
+            self.sampled,
+            fitted.paths,
         )
+
+    def sampled(self, key: Key, records: Records, number: int) -> list[dict[str, Any]]:
+        """Synthesized columns from runs on these records, as `audit` takes them; confidential.
+
+        Where draws on a public grid are independent one fit makes all of them, else each has a run of its own.
+        """
+        problem = self.bind(records)
+        alone = isinstance(problem, Problem) and isinstance(problem.sampler, PublicGrid) and problem.then is None
+        if alone and not self.scored:
+            many = copy(self)
+            many.num_draws = max(number, self.num_draws)
+            carried = carry_out(child(key, 0), many, self._settled, records)
+            return [new_rows(child(key, 1, i), carried, i) for i in range(number)]
+        return [
+            new_rows(child(key, 1, i), carry_out(child(key, 0, i), self, self._settled, records), 0)
+            for i in range(number)
+        ]
 
     def audit_(
         self,

@@ -58,7 +58,7 @@ def estimates(
     tables: Sequence[Values],
     n: int,
     draws: Sequence[int] | None = None,
-    scalar: float | None = None,
+    scalar: float | str | None = None,
 ) -> list[Estimates]:
     """Statistics of a synthetic column with both intervals; n is the confidential table's number of rows."""
     resampled = np.stack([resample(rng, table, wanted) for table in tables])
@@ -178,7 +178,7 @@ def evaluate(
     draws: Sequence[int] | None = None,
     regressions: Sequence[str] | None = None,
     public: Sequence[str] = (),
-    scalar: float | None = None,
+    scalar: float | str | None = None,
     survey_weights: str | None = None,
 ) -> Utility:
     """Compare synthetic tables, ours or anyone's, with the confidential table; what comes out is confidential.
@@ -314,7 +314,7 @@ def _compare(
     held: Records,
     tables: Sequence[Records],
     draws: Sequence[int] | None,
-    scalar: float | None,
+    scalar: float | str | None,
 ) -> list[Comparison]:
     values = values_of(held, column)
     own = resample(np.random.default_rng(SEED), values, wanted)  # the same whatever it is compared with
@@ -339,7 +339,7 @@ def _coefficients(
     held: Records,
     tables: list[Records],
     draws: Sequence[int] | None,
-    scalar: float | None,
+    scalar: float | str | None,
 ) -> list[Coefficient]:
     if regressions is None:
         regressions = _default_regression(names, numeric, held)
