@@ -53,10 +53,14 @@ def audit_black_box(
     for side, records in enumerate((one, other)):
         made: list[dict[str, Any]] = []
         for first in range(0, trials, AT_ONCE):
-            tell(f"black-box audit: run {side * trials + first + 1:,} of {2 * trials:,}", side * trials + first, 2 * trials)
+            tell(
+                f"black-box audit: run {side * trials + first + 1:,} of {2 * trials:,}",
+                side * trials + first,
+                2 * trials,
+            )
             made += sampled(child(key, side, first), records, min(AT_ONCE, trials - first))
         tables.append(made)
-    return tell_apart(*tables, delta)
+    return tell_apart(tables[0], tables[1], delta)
 
 
 def tell_apart(with_: Sequence[Mapping[str, Any]], without: Sequence[Mapping[str, Any]], delta: float) -> BlackBox:

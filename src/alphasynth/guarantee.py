@@ -20,7 +20,7 @@ DRAWN_BY = {
 STRICT, TARGET, INSTANCE, NONE = "strict", "target", "instance", "none"
 SCOPES = {
     STRICT: "epsilon-differential privacy for one row's contribution, added or removed (scope: strict)",
-    TARGET: "for study: the distribution that the draws aim at is private, the draws are not proven to be (scope: target)",
+    TARGET: "for study: what the draws aim at is private, the draws are not proven to be (scope: target)",
     INSTANCE: "an estimate for this database (scope: instance); not epsilon-differential privacy",
     NONE: "nothing is promised (scope: none)",
 }

@@ -135,7 +135,7 @@ def combine(
     vector weights.
 
     Where draws are spread like what the truth may be (`scalar` is "spread": noise and sampling are in them already),
-    the truth lies about their middle as they do: T = V + B/m, V = B - W over a draw's tables, and no less than W rows/n.
+    the truth lies about their middle as they do: T = V + B/m, V = B - W over a draw's tables, at least W rows/n.
 
     >>> combine([10, 12], [1, 3], rows=100, n=200).variance
     2.0

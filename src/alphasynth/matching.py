@@ -37,8 +37,8 @@ class Step(NamedTuple):
 class Public:
     """The public side of a block: its model, rows of covariates, how many records there are to speak of.
 
-    `design` (terms, M) are public or synthetic rows; `simulate` makes responses at parameters w beside such rows. `prior`
-    (D, D) is the public spread of parameters about their start.
+    `design` (terms, M) are public or synthetic rows; `simulate` makes responses at parameters w beside such rows.
+    `prior` (D, D) is the public spread of parameters about their start.
     """
 
     parameters: Parameters

@@ -72,7 +72,7 @@ def find_modes(model: Model, starts: Array, data: Data) -> list[Mode]:
     """Modes that climbs from the most promising starts lead to, those alike told once, the highest first.
 
     Starts (scales, starts, D), or (starts, D) of one scale, lie side by side within a scale: those are promising at
-    which the density is no lower than at their neighbours. Modes that hold next to nothing beside the best are left out.
+    which the density is no lower than at their neighbours. Modes that hold next to nothing are left out.
     """
     starts = np.asarray(starts)
     scales = starts if starts.ndim == 3 else starts[None]

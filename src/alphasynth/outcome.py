@@ -45,9 +45,7 @@ def bound_to(request: Request, model: TableModel | None, records: Records) -> tu
     return bound.chain, bound
 
 
-def carry_out(
-    key: Key, request: Request, model: TableModel | None, records: Records, watch: Watch = ignore
-) -> Carried:
+def carry_out(key: Key, request: Request, model: TableModel | None, records: Records, watch: Watch = ignore) -> Carried:
     """Run the mechanism on records; raise what its fits and searches raise."""
     problem, bound = bound_to(request, model, records)
     scored = request.mechanism.contribution

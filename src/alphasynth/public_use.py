@@ -1,4 +1,4 @@
-"""The public page's section for who uses the tables: estimates, their intervals, and lines of code that compute them."""
+"""The public page's section for who uses the tables: estimates, intervals, and lines of code that compute them."""
 
 from __future__ import annotations
 

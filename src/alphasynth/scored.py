@@ -1,8 +1,8 @@
 """`Scored`: strict regressions from noisy sums of clipped scores, round by round; everything else is post-processing.
 
 A round sums over the records their scores at the present parameters, whitened and clipped to whole numbers whose
-absolute values add up to at most QUANTA, and adds discrete Laplace noise, exactly sampled. The parameters are then those
-under which the model expects the sums that were seen (`matching`); so those of a right model are found, clipped or not.
+absolute values add up to at most QUANTA, and adds discrete Laplace noise, exactly sampled. The parameters are then
+those under which the model expects the sums that were seen (`matching`): a right model's are found, clipped or not.
 """
 
 from __future__ import annotations
@@ -151,7 +151,12 @@ def whitening(information: np.ndarray) -> np.ndarray:
 
 
 def run_rounds(
-    stream: Stream, rng: np.random.Generator, start: np.ndarray, rounds: Sequence[Round], public: Public, records: Scorable
+    stream: Stream,
+    rng: np.random.Generator,
+    start: np.ndarray,
+    rounds: Sequence[Round],
+    public: Public,
+    records: Scorable,
 ) -> Match:
     """Rounds of noisy scores from a start that is private itself; `rng` is of the public side's simulations.
 

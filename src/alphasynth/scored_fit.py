@@ -54,7 +54,9 @@ def terms(names: Sequence[str], paths: Sequence[Path], epsilons: Sequence[float]
     several = len(names) > 1
     return StrictTerms(
         epsilon_per_draw=at_least(sum(map(Fraction, epsilons), Fraction(0))),
-        contribution=tuple(f"{n}: {w}" for n, w in zip(names, words, strict=True)) if several else _words(paths[0].plan),
+        contribution=tuple(f"{n}: {w}" for n, w in zip(names, words, strict=True))
+        if several
+        else _words(paths[0].plan),
         by_column=tuple(epsilons),
         pure_only=True,
         scored=True,

@@ -62,9 +62,7 @@ def _of_levels(key: Key, model: Any, records: Scorable, epsilon: float) -> Start
         nothing = np.zeros(1)
         return Start(nothing, cuts, nothing, np.hypot(CUT_POINT, np.maximum(error[1:], error[:-1])), COEFFICIENT)
     predictor = np.log(held[1:] / held[0])
-    return Start(
-        predictor, np.zeros(0), np.hypot(COEFFICIENT, np.hypot(error[1:], error[0])), np.zeros(0), COEFFICIENT
-    )
+    return Start(predictor, np.zeros(0), np.hypot(COEFFICIENT, np.hypot(error[1:], error[0])), np.zeros(0), COEFFICIENT)
 
 
 @in_64_bit
