@@ -6,6 +6,7 @@ import ast
 import builtins
 import itertools
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -563,6 +564,21 @@ def test_terms_that_have_no_values(terms, message):
     formula = Formula.parse(f"y ~ {terms}")
     with pytest.raises(InputError, match=message):
         learn_terms(formula, TABLE[list(formula.covariates)], np.ones(60, int))
+
+
+def test_the_guide_lists_what_may_stand_in_a_formula():
+    guide = (PACKAGE.parents[1] / "docs" / "guide.md").read_text()
+    section = guide.split("### What may stand in a formula")[1].split("There are limits")[0]
+    short, rest = section.split("Functions of each value: `")[1].split("`, and with `np.` before them `")
+    numpy, rest = rest.split("`; of two", 1)
+    assert sorted([*short.split(), "I"]) == sorted(
+        n for n, k in expressions.ELEMENTWISE.items() if "." not in n and k == 1
+    )
+    assert sorted(numpy.split()) == sorted(expressions.ONE_INPUT)
+    for name in FUNCTIONS:
+        assert name.removeprefix("np.") in re.findall(r"\w+", section), name
+    for options in expressions.OPTIONS.values():
+        assert set(options) <= set(re.findall(r"\w+", section))
 
 
 def test_columns_of_an_expression():

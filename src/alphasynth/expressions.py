@@ -48,7 +48,6 @@ class Call:
 
 Expression = Constant | Column | Operation | Call
 
-ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 # Functions of each value by itself, by how many inputs they take; those of NumPy are written np.log(x).
 ONE_INPUT = (
@@ -64,8 +63,7 @@ ELEMENTWISE: Mapping[str, int] = {
     **dict.fromkeys(("np.minimum", "np.maximum", "np.power", "np.hypot"), 2),
     **dict.fromkeys(("np.clip", "np.where"), 3),
 }
-# Functions that may learn from the table, of one column each; and those of several, which are a term by themselves.
-LEARNING = ("center", "scale", "standardize")
+# Functions that make several columns, and are a term by themselves.
 SPLINES = ("bs", "cr", "cs", "cc")
 WIDE = ("C", "poly", *SPLINES)
 MOST_COLUMNS = 100  # that a polynomial or a spline makes

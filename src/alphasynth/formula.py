@@ -135,12 +135,12 @@ def learn_terms(formula: Formula, rows: Any, counts: np.ndarray) -> tuple[Learnt
     Raises `InputError` for terms that read other rows or are not finite.
     """
     state: State = {}
-    records = rows.loc[rows.index.repeat(counts)] if _learns(formula) else rows
-    for factor in formula.factors.values():
-        factor_values(factor, records, state)
-    spec = _matrix(formula, _coded(formula), rows, state).model_spec
-    learnt = Learnt(formula, state, spec)
-    values = compute_terms(learnt, rows)
+    if _learns(formula):
+        records = rows.loc[rows.index.repeat(counts)]
+        for factor in formula.factors.values():
+            factor_values(factor, records, state)
+    matrix = _matrix(formula, _coded(formula), rows, state)
+    learnt, values = Learnt(formula, state, matrix.model_spec), _finite(matrix)
     _check_own_row(learnt, rows, values)
     return learnt, values
 
@@ -155,7 +155,11 @@ def widen(column: Any) -> Any:
 
 def compute_terms(learnt: Learnt, rows: Any) -> np.ndarray:
     """Values of terms in every row of a frame (rows, K), by what they learnt before."""
-    values = np.asarray(_matrix(learnt.formula, learnt.spec, rows, learnt.state), np.float64)
+    return _finite(_matrix(learnt.formula, learnt.spec, rows, learnt.state))
+
+
+def _finite(matrix: Any) -> np.ndarray:
+    values = np.asarray(matrix, np.float64)
     if not np.isfinite(values).all():
         raise InputError("the formula's terms must be finite in every record, found infinite or missing values")
     return values
