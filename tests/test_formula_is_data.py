@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from alphasynth import expressions
 from alphasynth.errors import InputError
-from alphasynth.expressions import FUNCTIONS, columns_of, parts_of
+from alphasynth.expressions import FUNCTIONS, columns_of, parts_of, written
 from alphasynth.formula import Formula, compute_terms, design_matrix, learn_terms
 from alphasynth.terms import ELEMENTWISE_VALUES
 from command_line import read, run, synthesize
@@ -302,6 +302,8 @@ def test_no_text_runs_anything(pieces):
                 formula = Formula.parse(text)
                 LISTENING[0] = False
                 assert all(allowed(factor) for factor in formula.factors.values())
+                again = Formula.parse(f"`the y` ~ {' + '.join(map(written, formula.factors.values())) or 1}")
+                assert again.factors == formula.factors  # as it is written, it is read
                 if formula.covariates and set(formula.covariates) <= set(rows):
                     learnt, values = learn_terms(formula, rows, np.ones(4, int))
                     assert np.isfinite(values).all()
@@ -579,6 +581,26 @@ def test_the_guide_lists_what_may_stand_in_a_formula():
         assert name.removeprefix("np.") in re.findall(r"\w+", section), name
     for options in expressions.OPTIONS.values():
         assert set(options) <= set(re.findall(r"\w+", section))
+
+
+def test_the_right_hand_side_begins_after_the_response():
+    formula = Formula.parse("`a ~ b` ~ `c ~ d` + C(x, levels=['~'])")
+    assert (formula.response, formula.right) == ("a ~ b", "`c ~ d` + C(x, levels=['~'])")
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("I(-x**2)", "I(-(x ** 2))"),
+        ("I(x-0.5 *z)", "I(x - (0.5 * z))"),
+        ("poly( x,2, True )", "poly(x, degree=2, raw=True)"),
+        ("C(`my x`,levels=('it\\'s', \"b\",))", "C(`my x`, levels=[\"it's\", 'b'])"),
+        ("bs(x, knots=[1e3,-2], lower_bound=-.5)", "bs(x, knots=[1000.0, -2], lower_bound=-0.5)"),
+    ],
+)
+def test_terms_have_one_name_however_they_are_written(text, label):
+    formula = Formula.parse(f"y ~ {text} + {label}")
+    assert formula.terms == ((), (label,))
 
 
 def test_columns_of_an_expression():

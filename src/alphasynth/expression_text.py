@@ -19,10 +19,9 @@ from alphasynth.expressions import (
     number,
     operation,
 )
-from alphasynth.tokens import ESCAPE, Reading
+from alphasynth.tokens import ESCAPE, SURROGATES, Reading
 
 ESCAPED = {**{sign: sign for sign in "\\'\""}, **dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))}
-SURROGATES = 0xD800, 0xDFFF  # halves of characters, which cannot be written anywhere
 
 
 def read_factor(reading: Reading) -> Expression:

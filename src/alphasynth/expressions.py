@@ -195,6 +195,8 @@ def written(expression: Expression) -> str:
         return expression.name if re.fullmatch(r"[^\W\d]\w*", expression.name) else f"`{expression.name}`"
     if isinstance(expression, Operation):
         sides = [f"({written(p)})" if isinstance(p, Operation) else written(p) for p in parts_of(expression)]
+        if expression.sign == "-" and expression.left == Constant(0):
+            return f"-{sides[1]}"
         return f"{sides[0]} {expression.sign} {sides[1]}"
     options = [f"{name}={_constant(value)}" for name, value in expression.options]
     return f"{expression.function}({', '.join([*map(written, expression.inputs), *options])})"

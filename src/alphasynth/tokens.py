@@ -17,6 +17,7 @@ MOST_CHARACTERS = 1_000_000
 # Parentheses within each other, and operations in one term: far below what the stack holds.
 MOST_NESTED, MOST_OPERATIONS = 30, 100
 MOST_PRODUCTS = 1_000_000  # of terms with terms, in all
+SURROGATES = 0xD800, 0xDFFF  # halves of characters, which cannot be written anywhere
 ESCAPE = r"\\(?:[\\'\"abfnrtv]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
 TOKEN = re.compile(
     rf"""(?P<space>\s+)
@@ -58,6 +59,8 @@ def tokens_of(text: str) -> list[Token]:
     """
     if len(text) > MOST_CHARACTERS:
         raise InputError(f"a formula must have at most {MOST_CHARACTERS:,} characters, found {len(text):,}")
+    if any(SURROGATES[0] <= ord(character) <= SURROGATES[1] for character in set(text)):
+        raise InputError("text must be of characters that exist")
     found, place = list[Token](), 0
     while place < len(text):
         match = TOKEN.match(text, place)
