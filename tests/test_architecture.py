@@ -19,7 +19,8 @@ PACKAGE = ROOT / "src" / "alphasynth"
 # A file imports only from those above it.
 ORDER = [
     *("errors", "accounting", "randomness", "exponential"),
-    *("frames", "grouping", "records", "formula", "counting", "weighting", "declared"),
+    *("frames", "grouping", "records", "expressions", "tokens", "expression_text", "formula_text", "terms", "formula"),
+    *("counting", "weighting", "declared"),
     *("model", "contribution", "priors", "counts", "categories", "continuous", "two_part", "families", "own_model"),
     *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "public_grid", "automatic"),
     *("lipschitz", "fit", "chain", "weights", "calibrate", "mechanism"),

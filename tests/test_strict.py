@@ -359,6 +359,16 @@ def test_strict_terms_refuse_what_learns_from_the_table():
         "bs(x, df=4)",
         "bs(x, knots=[1.5])",
         "cr(x, df=3)",
+        "bs(x, df=5, lower_bound=0, upper_bound=9)",
+        "cr(x, knots=[1.5], lower_bound=0, upper_bound=9, constraints='center')",
+        "np.log(center(x) + 9)",
+        "I(x / scale(x))",
+        "C(x > 1)",
+        "I(`my text`)",
+        "np.log(`my text`)",
+        "I(`my text` == 'a')",
+    ]
+    unknown = [  # to every mechanism
         "np.mean(x)",
         "I(x - x.mean())",
         "np.cumsum(x)",
@@ -372,14 +382,15 @@ def test_strict_terms_refuse_what_learns_from_the_table():
         "C(n, levels=[*np.unique(n)])",
         "C(n, levels=[n.min(), 2])",
         "C(sex, contr.treatment, levels=['f', 'm'])",
-        "I(`my text`)",
-        "np.log(`my text`)",
     ]
     for terms in fine:
         require_declared(Formula.parse(f"y ~ {terms}"), columns)
     for terms in learns:
         with pytest.raises(InputError, match="strict"):
             require_declared(Formula.parse(f"y ~ {terms}"), columns)
+    for terms in unknown:
+        with pytest.raises(InputError, match="cannot be read"):
+            Formula.parse(f"y ~ {terms}")
 
 
 def test_a_strict_fit_refuses_learning_terms(regression):

@@ -174,7 +174,7 @@ def _origin(address: str) -> _Origin | None:
         statement = json.loads((path.parent / "guarantee.json").read_text(encoding="utf-8"))
         draws = {str(entry["file"]): int(entry["draw"]) for entry in statement["tables"]}
         return _Origin(path.parent, draws[path.name], tuple(map(str, statement["rules"])))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -95,7 +95,7 @@ def bind_design(
 ) -> tuple[Any, Rows]:
     """As `bind_column`, with the design matrix X (distinct rows of the records, K); `apart` tells more lines apart."""
     declared = declared or Declared()
-    if family == "ordinal" and "1" not in [str(term) for term in formula.terms]:
+    if family == "ordinal" and not formula.has_intercept:
         raise InputError(f"formula of {formula.response!r}, which is ordinal, must have an intercept, found none")
     of = records.group((formula.response, *formula.covariates, *apart))
     _, first = np.unique(of, return_index=True)

@@ -1,72 +1,78 @@
-"""Formulas: `response ~ terms` read with formulaic, and the design matrix of distinct rows."""
+"""Formulas: `response ~ terms`, which are data and run nothing, and the design matrix of distinct rows."""
 
 from __future__ import annotations
 
-import ast
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, found
+from alphasynth.expressions import ELEMENTWISE, SPLINES, Call, Column, Constant, Expression, is_number, parts_of
+from alphasynth.formula_text import Term, bare_categories, read_formula
 from alphasynth.records import Records
-
-if TYPE_CHECKING:
-    from formulaic import SimpleFormula
+from alphasynth.terms import State, factor_values
 
 # Design columns are scaled to length 1; below this pivot a column is a combination of the others to 10 digits.
 COLLINEAR = 1e-10
 # The first this many rows are computed a second time, apart from the rest, to see that terms read their own row only.
 ROWS_COMPARED = 1_000
+MOST_SHOWN = 200  # characters of a formula in a message
 
 
 @dataclass(frozen=True)
 class Formula:
     """A column model's formula: one response, and terms over covariates.
 
+    `terms` are names of factors, that of the intercept none; `factors` says what each of them is.
+
     >>> formula = Formula.parse("visits ~ age + C(sex)")
-    >>> formula.response, formula.covariates
-    ('visits', ('age', 'sex'))
+    >>> formula.response, formula.covariates, formula.terms
+    ('visits', ('age', 'sex'), ((), ('age',), ('C(sex)',)))
     """
 
     text: str
     response: str
     covariates: tuple[str, ...]
-    terms: SimpleFormula
+    terms: tuple[Term, ...]
+    factors: Mapping[str, Expression] = field(repr=False, compare=False)
+    right: str = field(repr=False, compare=False)
 
     @classmethod
     def parse(cls, text: str) -> Formula:
-        """Read a formula; raise `InputError` unless it is `one column ~ terms`."""
-        import formulaic
-
+        """Read a formula; raise `InputError` unless it is `one column ~ terms` of what may stand in one."""
+        if not isinstance(text, str):
+            raise InputError(f"formula must be text, found {found(text)}")
+        shown = repr(text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}...")
         try:
-            parsed = formulaic.Formula(text)
-        except (formulaic.errors.FormulaicError, SyntaxError) as error:
-            reason = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split("\n")[0]
+            parsed = read_formula(text)
+        except InputError as error:
             raise InputError(
-                f"formula {text!r} cannot be read: {reason.rstrip('.')}; names that are not plain words go in backticks"
+                f"formula {shown} cannot be read: {error}; names that are not plain words go in backticks"
             ) from None
-        terms = getattr(parsed, "rhs", None)
-        response = [factor for term in getattr(parsed, "lhs", ()) for factor in term.factors]
-        if not isinstance(terms, formulaic.SimpleFormula) or len(response) != 1:
-            raise InputError(f"formula must read 'response ~ terms' with one response column, found {text!r}")
-        if response[0].eval_method.value != "lookup":
-            raise InputError(f"the response must be a column as it stands, found {response[0].expr!r}")
-        name = response[0].expr
-        covariates = tuple(sorted({column for term in terms for factor in term.factors for column in _columns(factor)}))
-        if name in covariates:
-            raise InputError(f"column {name!r} must not stand on both sides of the formula, found {text!r}")
-        if not covariates and [str(term) for term in terms] != ["1"]:
-            raise InputError(f"the right-hand side must be 1 or read columns, found {text!r}")
-        return cls(text, name, covariates, terms)
+        if parsed is None:
+            raise InputError(
+                f"formula must read 'response ~ terms' with one response column as it stands, found {shown}"
+            )
+        if parsed.response in parsed.covariates:
+            raise InputError(f"column {parsed.response!r} must not stand on both sides of the formula, found {shown}")
+        if not parsed.covariates and parsed.terms != ((),):
+            raise InputError(f"the right-hand side must be 1 or read columns, found {shown}")
+        right = text[parsed.begins :].strip()
+        return cls(text, parsed.response, parsed.covariates, parsed.terms, parsed.factors, right)
 
     @property
     def intercept_only(self) -> bool:
         """Whether the right-hand side is 1."""
-        return [str(term) for term in self.terms] == ["1"]
+        return self.terms == ((),)
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the right-hand side has an intercept, as it has unless told."""
+        return () in self.terms
 
     def with_levels(self, levels: Mapping[str, Sequence[float]]) -> Formula:
         """The formula with the levels of `C(column)` written out, for columns of numbers whose levels are declared.
@@ -74,37 +80,25 @@ class Formula:
         >>> Formula.parse("y ~ C(size) + age").with_levels({"size": [1, 2, 4]}).text
         'y ~ C(size, levels=[1, 2, 4]) + age'
         """
-
-        def write(found: re.Match[str]) -> str:
-            named = found[1].strip("`")
-            return f"C({found[1]}, levels={list(levels[named])!r})" if named in levels else found[0]
-
-        text = re.sub(r"\bC\(\s*(`[^`]+`|\w+)\s*\)", write, self.text)
+        text = self.text
+        for column, place in reversed(bare_categories(text)):
+            if column.name in levels:
+                text = f"{text[:place]}, levels={list(levels[column.name])!r}{text[place:]}"
         return self if text == self.text else Formula.parse(text)
 
 
-def _columns(factor: Any) -> set[str]:
-    """Names of the columns that a factor reads: every name but those of functions.
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A formula's terms with what they learnt from a table (confidential): of calls, and the levels of categories."""
 
-    Formulaic's own `required_variables` leaves out what stands inside `center(x)` and its like.
-    """
-    from formulaic.transforms import TRANSFORMS
+    formula: Formula
+    state: State = field(repr=False)
+    spec: Any = field(repr=False)
 
-    if factor.eval_method.value != "python":
-        return {factor.expr} if factor.eval_method.value == "lookup" else set()
-    quoted = re.findall(r"`([^`]+)`", factor.expr)
-    try:
-        tree = ast.parse(re.sub(r"`[^`]+`", "_", factor.expr), mode="eval")
-    except SyntaxError:
-        raise InputError(f"term {factor.expr!r} of the formula cannot be read") from None
-    functions = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    modules = {node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    names = {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and node not in functions and not (node in modules and node.id in TRANSFORMS)
-    }
-    return {*quoted, *names} - {"_"}
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns of the design."""
+        return tuple(self.spec.column_names)
 
 
 def design_matrix(formula: Formula, columns: Mapping[str, Any], counts: np.ndarray) -> np.ndarray:
@@ -135,19 +129,20 @@ def design_of(formula: Formula, records: Records) -> np.ndarray:
     return design_matrix(formula, columns, counts)[group]
 
 
-def learn_terms(formula: Formula, rows: Any, counts: np.ndarray) -> tuple[Any, np.ndarray]:
+def learn_terms(formula: Formula, rows: Any, counts: np.ndarray) -> tuple[Learnt, np.ndarray]:
     """What the terms learn from the records (a frame of distinct rows, and counts), and their values there.
 
     Raises `InputError` for terms that read other rows or are not finite.
     """
-    matrix = compute_terms(formula.terms, rows)
-    spec = matrix.model_spec
-    if spec.transform_state:
-        spec = compute_terms(formula.terms, rows.loc[rows.index.repeat(counts)]).model_spec
-        matrix = compute_terms(spec, rows)
-    values = np.asarray(matrix, np.float64)
-    _check_own_row(spec, rows, values)
-    return spec, values
+    state: State = {}
+    if _learns(formula):
+        records = rows.loc[rows.index.repeat(counts)]
+        for factor in formula.factors.values():
+            factor_values(factor, records, state)
+    matrix = _matrix(formula, _coded(formula), rows, state)
+    learnt, values = Learnt(formula, state, matrix.model_spec), _finite(matrix)
+    _check_own_row(learnt, rows, values)
+    return learnt, values
 
 
 def widen(column: Any) -> Any:
@@ -158,28 +153,56 @@ def widen(column: Any) -> Any:
     return column.astype(np.int64) if kind in "iu" else column
 
 
-def compute_terms(terms: Any, rows: Any) -> Any:
-    """Values of terms, or of a spec that learnt them, in every row."""
-    import formulaic
+def compute_terms(learnt: Learnt, rows: Any) -> np.ndarray:
+    """Values of terms in every row of a frame (rows, K), by what they learnt before."""
+    return _finite(_matrix(learnt.formula, learnt.spec, rows, learnt.state))
 
+
+def _finite(matrix: Any) -> np.ndarray:
+    values = np.asarray(matrix, np.float64)
+    if not np.isfinite(values).all():
+        raise InputError("the formula's terms must be finite in every record, found infinite or missing values")
+    return values
+
+
+def _learns(formula: Formula) -> bool:
+    """Whether a term learns more than levels, which are those of the distinct rows."""
+    held = list(formula.factors.values())
+    for expression in held:
+        held += parts_of(expression)
+    return any(isinstance(e, Call) and e.function not in ELEMENTWISE and e.function != "C" for e in held)
+
+
+def _coded(formula: Formula) -> Any:
+    """The terms for formulaic, which codes categories and multiplies: it looks factors up and reads no text."""
+    from formulaic import SimpleFormula
+    from formulaic.parser.types import Factor
+    from formulaic.parser.types import Term as Product
+
+    one = Factor("1", eval_method="literal")
+    terms = ([Factor(name, eval_method="lookup") for name in term] or [one] for term in formula.terms)
+    return SimpleFormula([Product(factors) for factors in terms], _ordering="none")
+
+
+def _matrix(formula: Formula, terms: Any, rows: Any, state: State) -> Any:
+    from formulaic import errors
+
+    values = {name: factor_values(factor, rows, state) for name, factor in formula.factors.items()}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", formulaic.errors.DataMismatchWarning)
-            matrix = terms.get_model_matrix(rows, context={}, output="pandas", na_action="ignore")
-    except formulaic.errors.DataMismatchWarning:
+            warnings.simplefilter("error", errors.DataMismatchWarning)
+            return terms.get_model_matrix(rows[[]], context=values, output="pandas", na_action="ignore")
+    except errors.DataMismatchWarning:
         raise InputError("a categorical term must list every level that occurs, found levels it leaves out") from None
-    except formulaic.errors.FormulaicError as error:
+    except errors.FormulaicError as error:
         reason = str(error).split("\n")[0].split(" [")[0].rstrip(".")  # what follows may quote a value
         raise InputError(f"the formula's terms cannot be computed: {reason}") from None
-    if not np.isfinite(np.asarray(matrix, np.float64)).all():
-        raise InputError("the formula's terms must be finite in every record, found infinite or missing values")
-    return matrix
 
 
-def _check_own_row(spec: Any, rows: Any, values: np.ndarray) -> None:
+def _check_own_row(learnt: Learnt, rows: Any, values: np.ndarray) -> None:
     """Compute the first rows again, apart and in reverse: a term that reads other rows comes out differently."""
     part = np.arange(min(ROWS_COMPARED, (len(rows) + 1) // 2))[::-1]
-    again = np.asarray(compute_terms(spec, rows.iloc[part].reset_index(drop=True)), np.float64)
+    again = compute_terms(learnt, rows.iloc[part].reset_index(drop=True))
     if again.shape[1:] != values.shape[1:] or not np.allclose(again, values[part], rtol=1e-9, atol=1e-12):
         raise InputError("each term of the formula must read its own record only, found one that reads other records")
 
@@ -201,11 +224,6 @@ def _check_rank(values: np.ndarray, names: list[str]) -> None:
         raise InputError(f"covariates must not be collinear, found {listed} to be combinations of the others")
 
 
-ELEMENTWISE = {"log", "log10", "log2", "exp", "exp10", "exp2", "I"}
-SPLINES = {"bs", "cr", "cs", "cc"}
-OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)  # a matrix product is none
-
-
 def require_declared(formula: Formula, columns: Mapping[str, Any], levels: Collection[str] = ()) -> None:
     """Refuse terms that learn anything from the table: each must be a function of its own record and of constants.
 
@@ -213,94 +231,47 @@ def require_declared(formula: Formula, columns: Mapping[str, Any], levels: Colle
     `C(x, levels=[...])`, `scale(x, center=2.0, scale=3.0)`, `poly(x, 2, raw=True)` and splines with `knots`,
     `lower_bound` and `upper_bound`. Columns named in `levels` have theirs declared elsewhere.
     """
-    for factor in {factor for term in formula.terms for factor in term.factors}:
-        kind = factor.eval_method.value
-        if kind == "lookup" and not (factor.expr in levels or _is_numeric(columns[factor.expr])):
-            raise InputError(
-                f"a strict mechanism must not learn category levels from the table: write C({factor.expr}, "
-                f"levels=[...]), found {factor.expr!r}"
-            )
-        if kind == "python":
-            quoted = iter(re.findall(r"`([^`]+)`", factor.expr))
-            held = dict(columns)
-
-            def name(_: re.Match[str], quoted: Iterator[str] = quoted, held: dict[str, Any] = held) -> str:
-                """A plain name for a quoted one, which stands for the same column."""
-                plain = f"quoted_{len(held)}_"
-                held[plain] = columns.get(next(quoted))
-                return plain
-
-            tree = ast.parse(re.sub(r"`[^`]+`", name, factor.expr), mode="eval")
-            if not _is_declared(tree.body, held):
+    for name, factor in formula.factors.items():
+        if isinstance(factor, Column):
+            if factor.name not in levels and not _is_numeric(columns[factor.name]):
                 raise InputError(
-                    "a strict mechanism must learn nothing from the table: terms must be elementwise or state their "
-                    f"constants, found {factor.expr!r}"
+                    f"a strict mechanism must not learn category levels from the table: write C({name}, levels=[...]), "
+                    f"found {name!r}"
                 )
+        elif not _is_declared(factor, columns):
+            raise InputError(
+                "a strict mechanism must learn nothing from the table: terms must be elementwise or state their "
+                f"constants, found {name!r}"
+            )
 
 
 def _is_numeric(column: Any) -> bool:
     return getattr(getattr(column, "dtype", None), "kind", "O") in "iufb"
 
 
-def _is_declared(node: ast.expr, columns: Mapping[str, Any]) -> bool:
+def _is_declared(expression: Expression, columns: Mapping[str, Any]) -> bool:
     """Whether an expression is a function of its own record and of constants."""
-    if isinstance(node, ast.Constant):
+    if isinstance(expression, Constant):
         return True
-    if isinstance(node, ast.Name):
-        return _is_numeric(columns.get(node.id))
-    if isinstance(node, ast.BinOp) and not isinstance(node.op, OPERATORS):
+    if isinstance(expression, Column):
+        return _is_numeric(columns.get(expression.name))
+    options = dict(expression.options) if isinstance(expression, Call) else {}
+    if isinstance(expression, Call) and expression.function == "C":
+        return isinstance(expression.inputs[0], Column) and "levels" in options
+    if not all(_is_declared(part, columns) for part in parts_of(expression)):
         return False
-    if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
-        parts = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-        return all(_is_declared(part, columns) for part in parts)
-    return isinstance(node, ast.Call) and _is_declared_call(node, columns)
+    return not isinstance(expression, Call) or _states_constants(expression.function, options)
 
 
-def _is_declared_call(node: ast.Call, columns: Mapping[str, Any]) -> bool:
-    options = {keyword.arg: keyword.value for keyword in node.keywords}
-    if isinstance(node.func, ast.Attribute):
-        from_numpy = isinstance(node.func.value, ast.Name) and node.func.value.id == "np"
-        ufunc = getattr(np, node.func.attr, None)
-        elementwise = from_numpy and isinstance(ufunc, np.ufunc) and ufunc.signature is None
-        whole = elementwise and len(node.args) == ufunc.nin and not options  # type: ignore[union-attr]
-        return whole and all(_is_declared(part, columns) for part in node.args)
-    if not isinstance(node.func, ast.Name) or not node.args:
-        return False
-    name, first, constants = node.func.id, node.args[0], [*node.args[1:], *options.values()]
-    if name == "C":
-        levels = options.pop("levels", None)
-        listed = isinstance(levels, ast.List) and bool(levels.elts) and _is_literal(levels)
-        return isinstance(first, ast.Name) and listed and len(node.args) == 1 and not options
-    if not (_is_declared(first, columns) and all(_is_literal(part) for part in constants)):
-        return False
-    if name in ELEMENTWISE:
-        return not constants
-    if name == "scale":
-        given = [_literal(options.get(option)) for option in ("center", "scale")]
+def _states_constants(function: str, options: Mapping[str, Any]) -> bool:
+    """Whether nothing is left for a function to learn."""
+    if function in ELEMENTWISE:
+        return True
+    if function == "scale":
+        given = [options.get(option) for option in ("center", "scale")]
         return all(value is False or type(value) is float for value in given)
-    if name == "poly":
-        return _literal(options.get("raw")) is True
-    if name not in SPLINES or "constraints" in options or "df" in options or len(node.args) > 1:
+    if function == "poly":
+        return options.get("raw") is True
+    if function not in SPLINES or "constraints" in options or "df" in options:
         return False
-    knots = options.get("knots")
-    bounds = [_literal(options.get(bound)) for bound in ("lower_bound", "upper_bound")]
-    listed = isinstance(knots, ast.List) and all(_is_number(_literal(knot)) for knot in knots.elts)
-    return listed and all(_is_number(bound) for bound in bounds)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _literal(node: ast.expr | None) -> object:
-    """The constant that an expression is, signed or not; None where it is none."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        value = _literal(node.operand)
-        return (-value if isinstance(node.op, ast.USub) else value) if isinstance(value, int | float) else None
-    return node.value if isinstance(node, ast.Constant) else None
-
-
-def _is_literal(node: ast.expr) -> bool:
-    if isinstance(node, ast.List | ast.Tuple):
-        return all(_is_literal(item) for item in node.elts)
-    return _literal(node) is not None
+    return "knots" in options and all(is_number(options.get(bound)) for bound in ("lower_bound", "upper_bound"))

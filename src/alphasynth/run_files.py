@@ -76,6 +76,7 @@ def write_confidential(
         "releasable": guarantee.releasable,
         "guarantee": str(guarantee),
         "scope": guarantee.scope,
+        "released": asdict(guarantee.public()),  # what release/ must still say when the pages are made again
         "n": guarantee.n,
         "distinct_rows": last.records.size,
         "delta": guarantee.delta,

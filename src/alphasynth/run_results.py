@@ -7,7 +7,7 @@ import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def read_run(run: Path) -> RunResults:
     """Read a run folder; raise `InputError` where a file of it is missing."""
     release, folder = read_release(run / RELEASE), run / CONFIDENTIAL
     summary, settings = _json(folder / SUMMARY), _toml(folder / "run.toml")
-    _check_same_run(release.guarantee, summary, settings)
+    _check_same_run(release, summary, settings)
     held = _records(folder / "records.parquet")
     rounds = _rounds(folder, held.counts)
     held = replace(held, response=shown_response(release.guarantee, held))
@@ -134,7 +134,7 @@ def _explained(path: Path) -> Iterator[None]:
     """One sentence for a file that is missing or is not what it should be."""
     try:
         yield
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         name = f"{path.parent.name}/{path.name}"
         if isinstance(error, FileNotFoundError):
             raise InputError(f"a run folder must hold {name}, found none") from None
@@ -146,15 +146,17 @@ def _toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def _check_same_run(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Refuse a release that is not of this run: its formula, for one, is about to be computed."""
-    formula = settings.get("formula", guarantee.formula)  # of a model.toml there is none
-    stated = guarantee.formula
-    if not isinstance(formula, str):
-        formula, stated = "; ".join(sorted(formula)), "; ".join(sorted(stated.split("; ")))
-    inside: tuple[Any, ...] = (formula, settings.get("mechanism"), settings.get("m"), summary.get("n"))
+def _check_same_run(release: Release, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Refuse a release that is not of this run, or was edited: nothing is computed on its word alone."""
+    guarantee = release.guarantee
+    if "released" not in summary:
+        raise InputError(f"{CONFIDENTIAL}/{SUMMARY} must hold what was released, found nothing: make the run again")
+    stated = json.loads(json.dumps(asdict(guarantee)))
+    inside = (summary["released"], settings.get("mechanism"), settings.get("m"), summary.get("n"))
     if inside != (stated, guarantee.mechanism, guarantee.m, guarantee.n):
         raise InputError("release and confidential folder must be of one run, found two")
+    if len(release.files) != guarantee.m * guarantee.tables_per_draw:
+        raise InputError(f"{RELEASE}/{GUARANTEE} must name every table of the run, found fewer or more")
 
 
 def _records(path: Path) -> Records:

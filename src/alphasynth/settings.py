@@ -133,7 +133,7 @@ def read_config(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"the config file must be readable, found {error.strerror} at {str(path)!r}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
         raise InputError(f"the config file must be TOML, found what is not in {path.name}") from None
 
 

@@ -92,8 +92,8 @@ class TableModel:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"the model file must be readable, found {error.strerror} at {str(path)!r}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            where = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "not UTF-8"
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+            where = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
             raise InputError(f"the model file must be TOML, found what is not in {path.name}: {where}") from None
         return cls.parse(content)
 
@@ -171,7 +171,7 @@ class TableModel:
                 continue
             half = column.budget / (2 if column.declared.missing == "model" else 1)
             if column.declared.missing == "model":
-                text = f"`{gappy[column.name]}` ~ {whole.formula.text.partition('~')[2].strip()}"
+                text = f"`{gappy[column.name]}` ~ {whole.formula.right}"
                 levels = Declared(levels=(False, True))
                 columns.append(ColumnModel(Formula.parse(text), "bernoulli", half, levels))
             columns.append(replace(whole, budget=half, where=gappy[column.name]))
