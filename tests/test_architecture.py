@@ -46,6 +46,7 @@ ORDER = [
         "interruption",
         "new_folder",
         "budget",
+        "ledger_file",
         "ledger",
         "run_folder",
         "settings",

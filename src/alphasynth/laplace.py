@@ -19,8 +19,8 @@ from alphasynth.mode import Mode, find_mode, find_modes
 from alphasynth.model import Array, Model
 from alphasynth.sampler import Draws, Key, child
 
-# Steps before the first kept one, times an attempt's thinning, which is for low acceptance: at an acceptance of 0.1 over
-# the thinning the start is forgotten to 1 part in 600 or less.
+# Steps before the first kept one, times an attempt's thinning, which is for low acceptance: at an acceptance of 0.1
+# over the thinning the start is forgotten to 1 part in 600 or less.
 BURN_IN = 64
 
 

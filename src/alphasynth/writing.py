@@ -6,7 +6,7 @@ import csv
 import errno
 import io
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from alphasynth.catalogue import FORMATS
 from alphasynth.engine import quoted
-from alphasynth.statistical_files import Labels
-from alphasynth.statistical_files import write as write_statistical
+from alphasynth.statistical_files import FAMILIES as STATISTICAL
+from alphasynth.statistical_files import Labels, prepared
 from alphasynth.synthesize import Simulation
 
 OF_SUFFIX = {suffix: name for name, suffix in FORMATS.items()} | {
@@ -29,19 +29,30 @@ OF_SUFFIX = {suffix: name for name, suffix in FORMATS.items()} | {
 }
 
 
-def write_table(simulation: Simulation, path: Path, delimiter: str = ",", labels: Labels | None = None) -> None:
+def nothing() -> None:
+    """Do nothing before the first byte."""
+
+
+def write_table(
+    simulation: Simulation,
+    path: Path,
+    delimiter: str = ",",
+    labels: Labels | None = None,
+    begin: Callable[[], None] = nothing,
+) -> None:
     """Simulate a table into a file, in the format that its suffix names.
 
-    Counts keep the input's integer type if they all fit, else they take 64 bits: where that turns out on the way, the
-    same table is simulated again from the start.
+    `begin` is called before the first byte is written, when rows have been made and found fit for the format. Counts
+    keep the input's integer type if they all fit, else they take 64 bits: where that turns out on the way, the same
+    table is simulated again from the start.
     """
     chunks = _Uniform(simulation)
-    _write(chunks, path, delimiter, labels)
+    _write(chunks, path, delimiter, labels, begin)
     if chunks.outgrown:
         path.unlink()
         wider = {name: _widest(empty) for name, empty in simulation.layout.empty.items()}
         layout = replace(simulation.layout, empty=wider)
-        _write(_Uniform(replace(simulation, layout=layout)), path, delimiter, labels)
+        _write(_Uniform(replace(simulation, layout=layout)), path, delimiter, labels, nothing)
 
 
 def _widest(empty: pa.Array) -> pa.Array:
@@ -67,8 +78,14 @@ class _Uniform:
                 return
 
 
-def _write(chunks: _Uniform, path: Path, delimiter: str, labels: Labels | None) -> None:
+def _write(chunks: _Uniform, path: Path, delimiter: str, labels: Labels | None, begin: Callable[[], None]) -> None:
     schema = chunks.first.schema
+    if path.suffix in STATISTICAL:  # made whole in memory, and checked there
+        write = prepared(pa.Table.from_batches(chunks, schema), path, labels)
+        begin()
+        write()
+        return
+    begin()
     if path.suffix in (".csv", ".tsv"):
         _write_text(pa.RecordBatchReader.from_batches(schema, iter(chunks)), path, delimiter)
     elif path.suffix == ".parquet":
@@ -77,12 +94,10 @@ def _write(chunks: _Uniform, path: Path, delimiter: str, labels: Labels | None) 
         with pq.ParquetWriter(path, schema) as parquet:
             for batch in chunks:
                 parquet.write_batch(batch)
-    elif path.suffix in (".arrow", ".feather"):
+    else:
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as arrow:
             for batch in chunks:
                 arrow.write_batch(batch)
-    else:
-        write_statistical(pa.Table.from_batches(chunks, schema), path, labels)
 
 
 def _write_text(reader: pa.RecordBatchReader, path: Path, delimiter: str) -> None:
