@@ -18,6 +18,7 @@ from alphasynth.measures import TAILS, VECTOR_WEIGHTS, is_vector
 from alphasynth.records import Records
 from alphasynth.release import Release
 from alphasynth.statements import declared_gaps
+from alphasynth.text_cells import WORDS, guarded
 from alphasynth.utility import SEED, Estimates, estimates
 from alphasynth.values import is_numeric, read_records, statistics, together, values_of
 
@@ -78,6 +79,7 @@ def _files(release: Release, names: list[str], tables: list[Records]) -> tuple[p
     lines = [(n, file, draw, t.n) for n, file, draw, t in zip(names, files, release.draws, tables, strict=True)]
     return (
         page.text("Beside these, guarantee.json says for programs what this page says."),
+        *([page.text(f"In these files {WORDS}.")] if release.guarded else []),
         page.table("Tables, and the draw of parameters that each came from", ("table", "file", "draw", "rows"), lines),
     )
 
@@ -288,6 +290,7 @@ def _line(estimate: Estimates, vector: bool) -> tuple[object, ...]:
 def _program(release: Release, response: str) -> str:
     """Lines that compute the mean and its interval from the published files."""
     guarantee = release.guarantee
+    response = guarded(response) if release.guarded else response  # as the file has it
     first = PurePath(release.files[0] if release.files else "synthetic_01.csv")
     read = READERS.get(first.suffix, READERS[".csv"])
     pattern = f"{first.stem.rstrip('0123456789')}*{first.suffix}"
