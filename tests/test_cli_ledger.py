@@ -157,6 +157,15 @@ def test_values_that_a_format_cannot_hold_cost_nothing(table, capsys, monkeypatc
     assert json.loads(capsys.readouterr().out)["runs"][0]["state"] == "cleared"
 
 
+@pytest.mark.parametrize("epsilon", ["1e-400", "0.0", "nan", "inf", "1" + 400 * "0", "-0.1"])
+def test_an_epsilon_that_is_no_number_of_ours_reserves_nothing(table, capsys, epsilon):
+    """Among them one too small for a float, which reads as 0, and a whole number too large for one."""
+    Path("odd.toml").write_text(f"epsilon = {epsilon}\n")
+    assert synthesize(table, "--config", "odd.toml") == 2
+    assert "--epsilon must be positive and finite" in capsys.readouterr().err
+    assert not Path("alphasynth-ledger.sqlite").exists()
+
+
 def test_a_ledger_named_before_the_command_is_the_one(capsys):
     assert run("ledger", "--ledger", "mine.sqlite", "set", "visits", "--cap", 5) == 0
     assert [path.name for path in Path().iterdir()] == ["mine.sqlite"]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth import run_folder
+from alphasynth.accounting import of_unit
 from alphasynth.budget import LedgerError, Request, balance, shown
 from alphasynth.errors import InputError
 from alphasynth.ledger import Ledger
@@ -397,6 +398,13 @@ def test_what_counts_never_passes_the_cap(tmp_path_factory, steps):
             tally[run] = (event, tally[run][1])
     assert held(ledger).spent == sum(cost for state, cost in tally.values() if state != "clear")
     assert held(ledger).spent <= 8
+
+
+@given(st.floats(1e-6, 100), st.integers(1, 20))
+def test_a_unit_s_epsilon_is_never_below_what_its_rows_cost(epsilon, rows):
+    """In the decimals that the ledger adds up: else two runs could pass a cap by the last digit."""
+    assert Fraction(repr(of_unit(epsilon, rows))) >= rows * Fraction(repr(epsilon))
+    assert of_unit(epsilon, rows) <= rows * epsilon * (1 + 1e-15)
 
 
 @given(st.fractions(0, 1000))
