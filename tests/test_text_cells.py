@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from alphasynth.images import save
@@ -44,6 +44,7 @@ ODD = st.text(st.sampled_from("'=+-@\t\r\n5.e a\uff1d"), max_size=6) | st.text(m
 
 @given(st.lists(ODD, min_size=1, max_size=20))
 @example([*RISKY, *SAFE])
+@settings(deadline=None)
 def test_what_is_guarded_is_told_apart_and_comes_back(texts):
     """By Python, by Arrow, of categories, and by the SQL that reads a file."""
     written = [guarded(text) for text in texts]
