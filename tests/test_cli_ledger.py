@@ -51,7 +51,15 @@ def test_the_ledger_shows_what_was_spent(table, capsys):
     assert run("ledger", "--json") == 0
     listed = json.loads(capsys.readouterr().out)
     assert listed["datasets"] == [
-        {"dataset": "visits", "scope": "instance", "released": 1.5, "reserved": 0.0, "cap": 10.0, "left": 8.5}
+        {
+            "dataset": "visits",
+            "scope": "instance",
+            "released": 1.5,
+            "lost": 0.0,
+            "reserved": 0.0,
+            "cap": 10.0,
+            "left": 8.5,
+        }
     ]
     name = listed["runs"][0]["run"]
     assert run("ledger", "clear", "nobody") == 2
@@ -103,9 +111,59 @@ def test_a_published_run_cannot_be_cleared(table, capsys, monkeypatch):
     ledger = Ledger.open(Path("alphasynth-ledger.sqlite"))
     with ledger.transaction() as connection:
         (entry,) = ledger.entries(connection)
-    assert entry.state == "reserved"
+    assert entry.state == "writing"
     assert run("ledger", "clear", entry.run) == 2
     assert "stays spent" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("epsilon", [[], ["--epsilon", 4]], ids=["no budget", "budget"])
+@pytest.mark.parametrize("stage", ["audit", "simulation", "confidential files"])
+def test_what_fails_before_the_first_byte_costs_nothing_and_after_it_everything(
+    table, capsys, monkeypatch, stage, epsilon
+):
+    """The draw audit and the first rows come before it."""
+
+    def fails(*args, **kwargs):
+        raise OSError(5, "the disk is on fire")
+
+    place = {"audit": "_audited", "simulation": "Synthesizer.simulations", "confidential files": "write_confidential"}
+    monkeypatch.setattr(f"alphasynth.job.{place[stage]}", fails)
+    assert synthesize(table, *epsilon) == 1
+    spent = stage == "confidential files"
+    words = "rows had been written to it: its epsilon counts as spent" if spent else "nothing was written"
+    assert words in capsys.readouterr().err
+    assert not Path("run").exists()
+    assert not list(Path().glob(".alphasynth-*"))
+    run("ledger", "--json")
+    listed = json.loads(capsys.readouterr().out)
+    assert listed["runs"][0]["state"] == ("lost" if spent else "cleared")
+    (held,) = listed["datasets"]
+    assert (held["lost"] > 0) == spent
+    assert held["released"] == held["reserved"] == 0
+    if spent:
+        assert not epsilon or held["lost"] == 4
+        assert run("ledger") == 0
+        assert "written, folder lost" in capsys.readouterr().out
+        assert run("ledger", "clear", listed["runs"][0]["run"]) == 2
+        assert "what was written stays spent" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["stata", "spss", "xport"])
+def test_values_that_a_format_cannot_hold_cost_nothing(table, capsys, monkeypatch, name):
+    monkeypatch.setattr("alphasynth.statistical_files.LARGEST_WHOLE", 3)
+    assert synthesize(table, "--epsilon", 4, "--format", name) == 2
+    assert "must hold whole numbers of up to 2^53" in capsys.readouterr().err
+    run("ledger", "--json")
+    assert json.loads(capsys.readouterr().out)["runs"][0]["state"] == "cleared"
+
+
+@pytest.mark.parametrize("epsilon", ["1e-400", "0.0", "nan", "inf", "1" + 400 * "0", "-0.1"])
+def test_an_epsilon_that_is_no_number_of_ours_reserves_nothing(table, capsys, epsilon):
+    """Among them one too small for a float, which reads as 0, and a whole number too large for one."""
+    Path("odd.toml").write_text(f"epsilon = {epsilon}\n")
+    assert synthesize(table, "--config", "odd.toml") == 2
+    assert "--epsilon must be positive and finite" in capsys.readouterr().err
+    assert not Path("alphasynth-ledger.sqlite").exists()
 
 
 def test_a_ledger_named_before_the_command_is_the_one(capsys):

@@ -80,6 +80,36 @@ def test_an_interrupt_leaves_nothing_half_written(table, number):
     assert sorted(path.name for path in Path().iterdir()) == ["alphasynth-ledger.sqlite", "cache", "visits.csv"]
 
 
+def _until_rows_are_written(process):
+    deadline = time.monotonic() + 240
+    while not [path for path in Path().glob(".alphasynth-*/release/*.csv") if path.stat().st_size]:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_run_ended_once_its_tables_are_on_the_disk_counts_under_the_cap(table, capsys, number):
+    """Who copies the half-made folder has the tables: a second run must not fit under the cap beside them."""
+    assert run("ledger", "set", "visits", "--cap", 1) == 0
+    arguments = ["synthesize", table, *OPTIONS, "--epsilon", 1, "--dataset", "visits", "--out"]
+    process = start(*arguments, "run", stderr=subprocess.PIPE, text=True)
+    _until_rows_are_written(process)
+    process.send_signal(number)
+    err = process.communicate(timeout=60)[1]
+    if number != signal.SIGKILL:
+        assert process.returncode == 130
+        words = "no run folder is left, but rows had been written to it: its epsilon counts as spent"
+        assert err.endswith(f"alphasynth: interrupted; {words}\n")
+    capsys.readouterr()
+    assert run(*arguments, "again") == 2
+    assert "cap of 1, of which 1 is spent or reserved" in capsys.readouterr().err
+    assert run("ledger", "--json") == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert (listed["datasets"][0]["lost"], listed["datasets"][0]["left"]) == (1, 0)
+    assert not list(Path().glob(".alphasynth-*"))
+
+
 def test_killed_at_random_moments_nothing_is_half_written_and_the_ledger_agrees(table, capsys):
     """kill -9, many times; the next command reconciles."""
     source = random.Random(20261115)
@@ -101,8 +131,9 @@ def test_killed_at_random_moments_nothing_is_half_written_and_the_ledger_agrees(
     folders = {path.name for path in Path().iterdir() if path.is_dir() and path.name != "cache"}
     released = {Path(entry["detail"]["out"]).name for entry in listed["runs"] if entry["state"] == "released"}
     assert folders == released
-    assert {entry["state"] for entry in listed["runs"]} <= {"released", "cleared"}
+    assert {entry["state"] for entry in listed["runs"]} <= {"released", "lost", "cleared"}
     assert listed["datasets"][0]["released"] == 2.0 * len(released)
+    assert listed["datasets"][0]["lost"] == 2.0 * [entry["state"] for entry in listed["runs"]].count("lost")
     for folder in folders:
         released = ["guarantee.json", "report.html", "synthetic_01.csv"]
         assert sorted(path.name for path in Path(folder, "release").iterdir()) == released
@@ -120,7 +151,7 @@ def test_a_full_disk_leaves_nothing_and_says_so(table):
         [*command, *arguments], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 1
-    assert "is the disk full?; nothing was written" in done.stderr
+    assert "is the disk full?; no run folder is left, but rows had been written to it" in done.stderr
     assert done.stderr.count("\n") == 1
     assert sorted(path.name for path in Path().iterdir()) == ["alphasynth-ledger.sqlite", "visits.csv"]
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import alphasynth as syn
-from alphasynth.databases import canonical, host_of, without_password
+from alphasynth.databases import canonical, host_of, spark_name, without_password
 from alphasynth.entry import run_command
 from alphasynth.errors import InputError
 from alphasynth.inspection import inspect_table
@@ -263,6 +263,66 @@ def test_a_run_leaves_no_password_behind(postgres_url, tmp_path):
     for path in tmp_path.rglob("*"):
         if path.is_file():
             assert b"hunter2" not in path.read_bytes(), path.name
+
+
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        ("parquet.`/data/visits`", "`parquet`.`/data/visits`"),
+        ("`health`.`visits`", "`health`.`visits`"),
+        ("catalogue.`a.b`.visits", "`catalogue`.`a.b`.`visits`"),
+        ("parquet.`/data/a``b`", "`parquet`.`/data/a``b`"),
+        ("`a b; DROP TABLE c`", "`a b; DROP TABLE c`"),
+    ],
+)
+def test_names_of_spark_tables_are_quoted_part_by_part(table, name):
+    assert spark_name(table) == name
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "parquet.`/data/a` WHERE visits > 3",
+        "`a` JOIN `b`",
+        "`a`; DROP TABLE b",
+        "parquet.`/data/a`b`",
+        "`a",
+        "a`",
+        "``",
+        "`a`.",
+        ".`a`",
+        "a b.`c`",
+        "a--`b`",
+        "(SELECT 1 AS `y`)",
+    ],
+)
+def test_what_is_no_name_of_a_spark_table_is_refused(table):
+    with pytest.raises(InputError, match="names with dots between them, odd ones in backticks"):
+        spark_name(table)
+
+
+def test_a_spark_address_runs_no_sql_of_its_own(spark_url):
+    for more in (" WHERE visits > 3", "; DROP TABLE a", "`"):
+        with pytest.raises(InputError, match="names with dots between them"):
+            open_table(spark_url + more)
+
+
+def test_a_spark_path_may_have_a_backtick(spark_url, tmp_path):
+    pq.write_table(pa.table({"y": [1, 1, 2]}), tmp_path / "a`b.parquet")
+    url = spark_url.partition("::")[0]
+    grouped = open_table(f"{url}::parquet.`{tmp_path}/a``b.parquet`").group(["y"], [])
+    assert sorted(zip(grouped.columns["y"].to_pylist(), grouped.counts.tolist(), strict=True)) == [(1, 2), (2, 1)]
+
+
+def test_a_postgres_table_may_have_quotes_in_its_name(postgres_url):
+    import psycopg
+
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute('CREATE TABLE "a""b; x" AS SELECT 7 AS y')
+    assert open_table(f'{postgres_url}::a"b; x').group(["y"], []).columns["y"].to_pylist() == [7]
+    for odd in ('people" WHERE 1=1 --', "people; DROP TABLE gaps", '(SELECT 1 AS y) "t"'):
+        with pytest.raises(InputError, match="must be in the database"):
+            open_table(f"{postgres_url}::{odd}")
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import sqlite3
 import stat
+from contextlib import closing
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from alphasynth import run_folder
+from alphasynth.accounting import of_unit
 from alphasynth.budget import LedgerError, Request, balance, shown
 from alphasynth.errors import InputError
 from alphasynth.ledger import Ledger
@@ -153,6 +156,148 @@ def test_runs_of_the_same_table_count_whatever_they_were_called(ledger, name):
     assert held(ledger).spent == 10
 
 
+def test_a_run_that_has_written_counts_for_good_whatever_comes_after(ledger):
+    ledger.set_cap("salaries", 3)
+    reserve(ledger, "a", 2.0)
+    with ledger.transaction() as connection:
+        ledger.begin(connection, request("a", 2.0), 1.5)
+        assert ledger.end(connection, "a", "killed")
+    assert (held(ledger).lost, held(ledger).reserved, held(ledger).spent) == (2, 0, 2)
+    with pytest.raises(LedgerError, match="what was written stays spent"):
+        ledger.append("clear", "a")
+    with pytest.raises(LedgerError, match="of which 2 is spent"):
+        reserve(ledger, "b", 2.0)
+
+
+def test_a_run_that_is_about_to_write_must_be_reserved(ledger):
+    with pytest.raises(LedgerError, match="cleared meanwhile"), ledger.transaction() as connection:
+        ledger.begin(connection, request("a", 2.0), 2.0)
+    reserve(ledger, "a", 2.0)
+    with ledger.transaction() as connection:
+        assert not ledger.end(connection, "a", "killed before it wrote")
+    assert held(ledger).spent == 0
+    with pytest.raises(LedgerError, match="cleared meanwhile"), ledger.transaction() as connection:
+        ledger.begin(connection, request("a", 2.0), 2.0)
+
+
+def test_without_a_budget_the_realised_epsilon_is_noted_before_the_first_byte(ledger):
+    reserve(ledger, "a", None)
+    with ledger.transaction() as connection:
+        ledger.begin(connection, request("a", None), 11.125)
+        ledger.end(connection, "a", "killed")
+    ledger.append("release", "a", 0.5)  # the first number noted stands
+    assert held(ledger).spent == Fraction("11.125")
+    reserve(ledger, "b", None)
+    with pytest.raises(InputError, match="finite epsilons"), ledger.transaction() as connection:
+        ledger.begin(connection, request("b", None), float("inf"))
+
+
+def test_what_is_noted_is_on_the_disk_when_it_is_noted(ledger):
+    """A power cut must not undo it: SQLite's strongest setting, 3, also syncs the removal of its journal."""
+    with ledger.transaction() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchall() == [(3,)]
+        assert connection.execute("PRAGMA fullfsync").fetchall() == [(1,)]
+
+
+# The file as it was before runs noted that they were about to write, in its own words.
+FORMER = """
+CREATE TABLE events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    at TEXT NOT NULL,
+    event TEXT NOT NULL CHECK (event IN ('cap', 'reserve', 'publish', 'release', 'clear')),
+    dataset TEXT NOT NULL,
+    run TEXT,
+    scope TEXT,
+    epsilon TEXT,
+    detail TEXT NOT NULL
+);
+CREATE UNIQUE INDEX once ON events (run, event) WHERE run IS NOT NULL;
+CREATE TABLE secret (key BLOB NOT NULL);
+CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
+CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
+CREATE TRIGGER secret_stays BEFORE UPDATE ON secret BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
+CREATE TRIGGER secret_remains BEFORE DELETE ON secret BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
+INSERT INTO secret VALUES (x'00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff');
+PRAGMA application_id = 1634496616;
+"""
+DETAIL = '{"releasable": true, "fingerprint": "f"}'
+
+
+@pytest.fixture
+def former(tmp_path):
+    path = tmp_path / "former.sqlite"
+    connection = sqlite3.connect(path)
+    connection.executescript(FORMER)
+    for event, run, epsilon, detail in [
+        ("cap", None, "5.0", "{}"),
+        ("reserve", "a", "2.0", DETAIL),
+        ("publish", "a", "2.0", "{}"),
+        ("release", "a", "2.0", "{}"),
+        ("reserve", "b", "1.0", DETAIL),
+        ("clear", "b", "1.0", "{}"),
+        ("reserve", "c", "1.0", DETAIL),
+        ("publish", "c", "1.0", "{}"),
+    ]:
+        values = ("2026-01-01", event, "salaries", run, None if run is None else "instance", epsilon, detail)
+        connection.execute(
+            "INSERT INTO events (at, event, dataset, run, scope, epsilon, detail) VALUES (?, ?, ?, ?, ?, ?, ?)", values
+        )
+    connection.commit()
+    connection.close()
+    return path
+
+
+def test_a_former_ledger_is_taken_over_whole(former):
+    before = raw(former, "SELECT * FROM events ORDER BY number")
+    ledger = Ledger.open(former)
+    assert raw(former, "SELECT * FROM events ORDER BY number") == before
+    assert ledger.key == bytes.fromhex("00112233445566778899aabbccddeeff" * 2)
+    assert (held(ledger).released, held(ledger).reserved, held(ledger).cap) == (2, 1, 5)
+    reserve(ledger, "d", 2.0)
+    with ledger.transaction() as connection:
+        ledger.begin(connection, request("d", 2.0), 2.0)
+    states = [entry.state for entry in ledger_entries(Ledger.open(former))]
+    assert states == ["released", "cleared", "writing", "writing"]
+    with pytest.raises(LedgerError, match="of which 5 is spent"):
+        reserve(ledger, "e", 1.0)
+    assert raw(former, "SELECT number FROM events") == [(i,) for i in range(1, 11)]
+    for statement in ("DELETE FROM events", "UPDATE events SET epsilon = 0", "DELETE FROM secret"):
+        with pytest.raises(sqlite3.IntegrityError, match="only grows"):
+            raw(former, statement)
+
+
+def test_a_former_program_does_not_open_a_ledger_that_it_would_misread(former):
+    Ledger.open(former)
+    assert raw(former, "PRAGMA application_id") != [(1634496616,)]
+
+
+def test_a_former_run_that_died_while_it_wrote_counts(former, tmp_path):
+    """Its version did not note that it wrote; its files tell."""
+    staging = tmp_path / "staging"
+    (staging / "release").mkdir(parents=True)
+    (staging / "release" / "synthetic_01.csv").write_text("y\n1\n")
+    detail = {"releasable": True, "fingerprint": "f", "out": str(tmp_path / "run"), "staging": str(staging)}
+    ledger = Ledger.open(former)
+    with ledger.transaction() as connection:
+        detail["host"] = run_folder._host()
+        ledger.reserve(connection, Request("e", "salaries", "f", "instance", 1.0, detail))
+    for expected in ("writing", "lost"):  # the files go once the ledger knows of them
+        with ledger.transaction() as connection:
+            run_folder.reconcile(ledger, connection)
+        assert ledger_entries(ledger)[-1].state == expected
+    assert not staging.exists()
+
+
+def raw(path, statement):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def ledger_entries(ledger):
+    with ledger.transaction() as connection:
+        return ledger.entries(connection)
+
+
 @pytest.mark.parametrize("table", ["events", "secret"])
 @pytest.mark.parametrize("statement", ["DELETE FROM {}", "UPDATE {} SET rowid = rowid + 7"])
 def test_it_only_grows(ledger, table, statement):
@@ -219,7 +364,10 @@ def test_runs_at_once_cannot_both_slip_under_a_cap(tmp_path):
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["reserve", "release", "clear"]), st.integers(0, 5), st.floats(0.01, 5)), max_size=25
+        st.tuples(
+            st.sampled_from(["reserve", "write", "release", "clear", "end"]), st.integers(0, 5), st.floats(0.01, 5)
+        ),
+        max_size=25,
     )
 )
 @settings(deadline=None, max_examples=40)
@@ -238,11 +386,25 @@ def test_what_counts_never_passes_the_cap(tmp_path_factory, steps):
                 continue
             reserve(ledger, run, epsilon)
             tally[run] = ("reserve", Fraction(repr(epsilon)))
-        elif event != "reserve" and run in tally and tally[run][0] == "reserve":
+        elif event == "end" and run in tally and tally[run][0] in ("reserve", "write"):
+            with ledger.transaction() as connection:
+                ledger.end(connection, run, "it died")
+            tally[run] = ("clear" if tally[run][0] == "reserve" else "lose", tally[run][1])
+        elif event == "clear" and run in tally and tally[run][0] in ("write", "lose"):
+            with pytest.raises(LedgerError, match="stays spent"):
+                ledger.append(event, run)
+        elif event in ("write", "release", "clear") and run in tally and tally[run][0] == "reserve":
             ledger.append(event, run, 99.0)
             tally[run] = (event, tally[run][1])
     assert held(ledger).spent == sum(cost for state, cost in tally.values() if state != "clear")
     assert held(ledger).spent <= 8
+
+
+@given(st.floats(1e-6, 100), st.integers(1, 20))
+def test_a_unit_s_epsilon_is_never_below_what_its_rows_cost(epsilon, rows):
+    """In the decimals that the ledger adds up: else two runs could pass a cap by the last digit."""
+    assert Fraction(repr(of_unit(epsilon, rows))) >= rows * Fraction(repr(epsilon))
+    assert of_unit(epsilon, rows) <= rows * epsilon * (1 + 1e-15)
 
 
 @given(st.fractions(0, 1000))

@@ -17,7 +17,7 @@ from alphasynth.diagnostics import Diagnostics, ess
 from alphasynth.errors import DiagnosticsError, InputError, SamplerWarning
 from alphasynth.fit import fit
 from alphasynth.grid import Grid
-from alphasynth.laplace import ATTEMPTS, Laplace, spreads
+from alphasynth.laplace import ATTEMPTS, BURN_IN, Laplace, Noise, propose_and_accept, spreads
 from alphasynth.mode import Mode
 from alphasynth.nuts import Nuts
 from alphasynth.priors import LkjPrior, NormalPrior, ScaleMixturePrior
@@ -198,6 +198,42 @@ def test_spreads_are_those_on_either_side_of_the_mode():
         below, above = spreads(SplitNormal, data, SplitNormal.mode)
     np.testing.assert_allclose(below, [1.0, 3.0], rtol=1e-9)
     np.testing.assert_allclose(above, [2.5, 0.7], rtol=1e-9)
+
+
+class Box(Funnel):
+    """Flat on the middle hundredth of the mass of a t with two degrees of freedom, and nothing beyond it."""
+
+    # The distribution function is 1/2 + x / (2 sqrt(2 + x^2)): a share p lies within p sqrt(2 / (1 - p^2)) of 0.
+    half = 0.01 * np.sqrt(2 / (1 - 0.01**2))
+
+    class prior(Funnel.prior):
+        size = 1
+
+        @staticmethod
+        def log_density(u):
+            return jnp.where(jnp.abs(u[0]) < Box.half, 0.0, -jnp.inf)
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS[2:], ids=lambda attempt: f"thin {attempt.thin}")
+def test_the_start_is_forgotten_before_the_first_draw_is_kept(attempt):
+    """One proposal in a hundred is taken; the chains begin at whatever was proposed first, nearly all outside the box.
+
+    The first kept state is the last of (BURN_IN + 1) thin steps, so a chain is still outside the box, at its start,
+    with probability p = 0.99^((BURN_IN + 1) thin): 0.0054 at a thinning of 8, 7e-19 at one of 64. Of 2,000 chains
+    that many are, give or take 4 binomial standard deviations. With 64 steps in all it would be half of them, and a
+    quarter.
+    """
+    chains, steps = 2000, (BURN_IN + 2) * attempt.thin
+    rng = np.random.default_rng(20261116)
+    t = rng.standard_t(attempt.degrees, (steps, chains, 1))
+    noise = Noise(t, -rng.standard_exponential((steps, chains)))
+    data = Data({"y": np.zeros(1024)}, np.zeros(1024), np.int64(1))
+    with jax.enable_x64(True):
+        kept, taken, _ = propose_and_accept(Box, data, Mode(np.zeros(1), np.eye(1)), noise, attempt)
+    assert abs(np.mean(taken) - 0.01) < 4 * np.sqrt(0.01 * 0.99 / np.size(taken))
+    unforgotten = 0.99 ** ((BURN_IN + 1) * attempt.thin)
+    outside = int(np.sum(np.abs(np.asarray(kept)[:, 0, 0]) >= Box.half))
+    assert abs(outside - chains * unforgotten) <= 4 * np.sqrt(chains * unforgotten * (1 - unforgotten))
 
 
 @pytest.fixture

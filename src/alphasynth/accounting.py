@@ -50,10 +50,15 @@ def at_least(exact: Fraction) -> float:
 def of_unit(policy_epsilon: float, max_rows: int) -> float:
     """A policy's epsilon times the rows of a unit, in decimals: the policy's number is the one that was written down.
 
+    Where no float is written like the product, the next one above.
+
     >>> of_unit(0.1, 3)
     0.3
     """
-    return float(max_rows * Decimal(repr(policy_epsilon)))
+    product = float(max_rows * Decimal(repr(policy_epsilon)))
+    if math.isfinite(product) and Fraction(repr(product)) < max_rows * Fraction(repr(policy_epsilon)):
+        product = math.nextafter(product, math.inf)
+    return product
 
 
 def as_written(policy_epsilon: float) -> str:

@@ -17,7 +17,10 @@ class LedgerError(InputError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One run as the ledger has it. `state`: reserved, released or cleared. No epsilon: not known before the fit."""
+    """One run as the ledger has it. No epsilon: not known before the fit.
+
+    `state`: reserved, writing, released, lost (it had begun to write, and its folder is gone) or cleared.
+    """
 
     run: str
     dataset: str
@@ -48,14 +51,15 @@ class Balance:
     dataset: str
     scope: str
     released: Fraction
+    lost: Fraction
     reserved: Fraction
     open_ended: bool
     cap: Fraction | None
 
     @property
     def spent(self) -> Fraction:
-        """Released and reserved together."""
-        return self.released + self.reserved
+        """Released, lost and reserved together."""
+        return self.released + self.lost + self.reserved
 
 
 @dataclass(frozen=True)
@@ -85,13 +89,13 @@ def balance(
     spent = [entry for entry in entries if entry.scope == scope and entry.counts]
     tables = {entry.detail["fingerprint"] for entry in spent if key(entry.dataset) == key(dataset)} | {fingerprint}
     own = [entry for entry in spent if key(entry.dataset) == key(dataset) or entry.detail["fingerprint"] in tables]
-    by_state = {
-        state: sum((Fraction(entry.epsilon) for entry in own if entry.state == state and entry.epsilon), Fraction(0))
-        for state in ("released", "reserved")
-    }
+    released, lost, reserved = (
+        sum((Fraction(entry.epsilon) for entry in own if entry.state in states and entry.epsilon), Fraction(0))
+        for states in (("released",), ("lost",), ("reserved", "writing"))
+    )
     unknown = any(entry.epsilon is None for entry in own)
     cap = caps.get(key(dataset))
-    return Balance(dataset, scope, by_state["released"], by_state["reserved"], unknown, cap.epsilon if cap else None)
+    return Balance(dataset, scope, released, lost, reserved, unknown, cap.epsilon if cap else None)
 
 
 def check_name(request: Request, entries: Sequence[Entry], caps: dict[str, Cap]) -> None:
@@ -110,6 +114,14 @@ def capped_names(request: Request, entries: Sequence[Entry], caps: dict[str, Cap
     """Names with a cap under which the table has been run."""
     same = [entry for entry in entries if entry.counts and entry.detail["fingerprint"] == request.fingerprint]
     return [entry.dataset for entry in same if key(entry.dataset) in caps]
+
+
+def check_caps(request: Request, entries: Sequence[Entry], caps: dict[str, Cap]) -> None:
+    """Refuse a run that a cap forbids: its own data set's, or another's under which the same table has been run."""
+    assert request.dataset is not None
+    for name in dict.fromkeys([request.dataset, *capped_names(request, entries, caps)]):
+        if key(name) in caps:
+            check_cap(request, balance(name, request.scope, entries, caps, request.fingerprint))
 
 
 def check_cap(request: Request, held: Balance) -> None:

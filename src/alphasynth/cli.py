@@ -205,6 +205,13 @@ def synthesize(
     ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    csv_safe: Annotated[
+        bool | None,
+        typer.Option(
+            "--csv-safe/--no-csv-safe",
+            help="CSV, TSV: an apostrophe before text that a spreadsheet would run as a formula (unless told not to).",
+        ),
+    ] = None,
     sort_rows: Annotated[
         bool | None,
         typer.Option("--sort-rows", help="Release a file's rows sorted by their public columns, not in its order."),

@@ -24,6 +24,7 @@ from alphasynth.mechanism import NAMES, OPTIONS
 from alphasynth.new_folder import new_folder
 from alphasynth.settings import Settings
 from alphasynth.synthesizer import Synthesizer
+from alphasynth.text_cells import guarded
 
 # Unless told: every mechanism that needs nothing more to be chosen, and CW where a radius was.
 ENTRANTS = ("Censored", "BetaDivergence", "Histogram", "BW", "LW", "LW_final", "SW", "Unweighted")
@@ -153,7 +154,8 @@ def _write(
     with (folder / "standings.csv").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(heads)
-        writer.writerows([value.value if isinstance(value, page.Cell) else value for value in line] for line in lines)
+        for line in lines:
+            writer.writerow([guarded(value.value if isinstance(value, page.Cell) else value) for value in line])
     (folder / "report.html").write_text(page.render(built), encoding="utf-8")
     for figure in built.figures:
         save(figure, folder / "figures", "simulated twin" if table.twin else "confidential")

@@ -16,19 +16,21 @@ import pyarrow as pa
 
 from alphasynth.engine import MISSING, Column, Reading, quoted
 from alphasynth.errors import InputError, found
+from alphasynth.text_cells import NUMBER, unguarded, unguarded_sql
 
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1", "iso-8859-1": "latin-1", "utf-16": "utf-16"}
 LONGEST_HEADER = 16_000_000  # bytes; 10,000 columns with long names take one
-# A number as people write it; DuckDB would also read 1_000.
-NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 MOST_SETS = 20  # columns whose distinct values are gathered at once
 CODE = r"[+-]?0[0-9]+.*"  # 007 is a code, not a 7
 
 
 @dataclass(frozen=True)
 class Csv:
-    """A text table with a header line. With `verbatim`, released columns keep the text they have in the file."""
+    """A text table with a header line. With `verbatim`, released columns keep the text they have in the file.
+
+    What was `guarded` from spreadsheets when it was written is read as it was before.
+    """
 
     path: Path
     column_names: tuple[str, ...]
@@ -37,10 +39,18 @@ class Csv:
     line_end: str
     blank_lines: int  # before the header
     verbatim: bool
+    guarded: bool = False
     names_are_public = False  # the first line of a file without a header is a record
 
     @classmethod
-    def open(cls, path: Path, delimiter: str | None = None, encoding: str = "utf-8", verbatim: bool = True) -> Csv:
+    def open(
+        cls,
+        path: Path,
+        delimiter: str | None = None,
+        encoding: str = "utf-8",
+        verbatim: bool = True,
+        guarded: bool = False,
+    ) -> Csv:
         """Read the header; the delimiter is the one that cuts it into most fields, unless given."""
         if encoding.lower() not in ENCODINGS:
             raise InputError(f"encoding must be utf-8, latin-1 or utf-16, found {found(encoding)}")
@@ -59,7 +69,8 @@ class Csv:
         if not fields[chosen]:
             raise InputError(f"{path.name} must have a header line of column names, found quotes that do not close")
         end = next((end for end in ("\r\n", "\n", "\r") if header.endswith(end)), "\n")
-        return cls(path, tuple(fields[chosen]), chosen, ENCODINGS[encoding.lower()], end, blank, verbatim)
+        names = tuple(unguarded(name) if guarded else name for name in fields[chosen])
+        return cls(path, names, chosen, ENCODINGS[encoding.lower()], end, blank, verbatim, guarded)
 
     @property
     def relation(self) -> str:
@@ -85,7 +96,9 @@ class Csv:
         held = source if len(columns) > MOST_SETS else _distinct(source, columns)
         (counted,) = engine.execute(f"SELECT {counts} FROM {held}").fetchall()
         tallies = [Tally(*counted[i : i + 4]) for i in range(0, len(counted), 4)]
-        typed = [_column(column, tally, self.verbatim) for column, tally in zip(columns, tallies, strict=True)]
+        typed = [
+            _column(column, tally, self.verbatim, self.guarded) for column, tally in zip(columns, tallies, strict=True)
+        ]
         return Reading(source, dict(zip(names, typed, strict=True)))
 
     def explain(self, error: duckdb.Error) -> str:
@@ -170,7 +183,7 @@ def _words() -> str:
     return ", ".join(quoted(word) for word in MISSING)
 
 
-def _column(column: str, tally: Tally, verbatim: bool) -> Column:
+def _column(column: str, tally: Tally, verbatim: bool, guarded: bool) -> Column:
     """SQL that reads a column in the type that all its values have."""
     numeric = tally.values - tally.missing
     kinds = ((tally.whole, "BIGINT", pa.int64()), (tally.number, "DOUBLE", pa.float64()))
@@ -180,4 +193,5 @@ def _column(column: str, tally: Tally, verbatim: bool) -> Column:
             if tally.missing:
                 read = f"CASE WHEN trim({column}) IN ({_words()}) THEN NULL ELSE {read} END"
             return Column(read, column if verbatim else read, kind, pa.string() if verbatim else kind)
-    return Column(f"nullif({column}, '')", column, pa.string(), pa.string())
+    text = unguarded_sql(column) if guarded else column
+    return Column(f"nullif({text}, '')", text, pa.string(), pa.string())

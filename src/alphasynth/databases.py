@@ -20,8 +20,8 @@ from alphasynth.public_columns import as_type, sorted_by_public
 
 # What pip installs for each kind of database, and the module that tells whether it is there.
 EXTRAS = {"postgres": ("postgres", "psycopg"), "pyspark": ("spark", "pyspark")}
-
-
+# A part of the name of a Spark table: a word, or anything in backticks.
+SPARK_PART = r"(?:\w+|`(?:[^`]|``)+`)"
 # Settings in an address that are secrets go by such names.
 SECRET = re.compile(r"pass|pwd|secret|token|key|credential|auth", re.IGNORECASE)
 
@@ -70,6 +70,21 @@ def canonical(url: str, table: str) -> str:
     return f"postgres://{host if ':' in host else f'{host}:5432'}{slash}{database}::{name}"
 
 
+def spark_name(table: str) -> str:
+    """A name with backticks as Spark's SQL has it, every part quoted; raise `InputError` for anything but a name.
+
+    >>> spark_name("parquet.`/data/visits`")
+    '`parquet`.`/data/visits`'
+    """
+    if not re.fullmatch(rf"{SPARK_PART}(\.{SPARK_PART})*", table):
+        raise InputError(
+            f"table {table!r} must be names with dots between them, odd ones in backticks (a backtick in one is two), "
+            "found something else"
+        )
+    # What stands in backticks has its own doubled already.
+    return ".".join(part if part[0] == "`" else f"`{part}`" for part in re.findall(SPARK_PART, table))
+
+
 @dataclass(frozen=True, eq=False)
 class DatabaseTable:
     """A stored table of a database. Its rows have no order, so those released are sorted by their public columns.
@@ -89,7 +104,7 @@ class DatabaseTable:
             connection = _spark(url) if scheme == "pyspark" else _connect(url)
         if scheme == "pyspark" and "`" in table:  # a path in place of a name: parquet.`/data/visits`
             with translated(f"table {table!r} must be readable"):
-                return cls(connection.sql(f"SELECT * FROM {table}"), unit)
+                return cls(connection.sql(f"SELECT * FROM {spark_name(table)}"), unit)
         place, _, name = table.rpartition(".")
         with translated(f"table {table!r} must be in the database"):
             return cls(connection.table(name, database=place or None), unit)

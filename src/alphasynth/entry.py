@@ -22,7 +22,7 @@ from alphasynth.errors import (
     StrictWarning,
     place,
 )
-from alphasynth.interruption import SIGNALS
+from alphasynth.interruption import SIGNALS, Left
 
 BAD_INPUT, FAILED = 2, 1
 
@@ -54,19 +54,24 @@ def _run(arguments: list[str]) -> int:
         sentence = " ".join(error.format_message().split())
         return _fail(sentence, BAD_INPUT) if sentence else BAD_INPUT  # a command alone has shown its help
     except InputError as error:
-        return _fail(_spoken(str(error)), BAD_INPUT)
+        return _fail(f"{_spoken(str(error))}{_spent(error)}", BAD_INPUT)
     except (DiagnosticsError, CalibrationError) as error:
-        return _fail(f"{error}{_nothing(arguments)}", FAILED)
+        return _fail(f"{error}{_left(arguments, error)}", FAILED)
     except OSError as error:  # of files, ours or the user's; these words quote no values
-        return _fail(f"{error.strerror or type(error).__name__}{_nothing(arguments)}", FAILED)
+        return _fail(f"{error.strerror or type(error).__name__}{_left(arguments, error)}", FAILED)
     except Exception as error:  # noqa: BLE001
         # A message from deep inside may quote a confidential value; where it happened does not.
-        return _fail(f"{place(error)}, which is a fault of alphasynth's{_nothing(arguments)}", FAILED)
+        return _fail(f"{place(error)}, which is a fault of alphasynth's{_left(arguments, error)}", FAILED)
 
 
-def _nothing(arguments: list[str]) -> str:
-    """That a run left nothing; of other commands there is nothing to say."""
-    return "; nothing was written" if arguments[:1] == ["synthesize"] else ""
+def _left(arguments: list[str], error: BaseException) -> str:
+    """What a run left; of other commands there is nothing to say."""
+    return _spent(error) or (f"; {Left.NOTHING.value}" if arguments[:1] == ["synthesize"] else "")
+
+
+def _spent(error: BaseException) -> str:
+    """That a run which failed counts all the same, where it does."""
+    return f"; {Left.SPENT.value}" if Left.SPENT.value in getattr(error, "__notes__", ()) else ""
 
 
 def _spoken(sentence: str) -> str:

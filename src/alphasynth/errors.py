@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
+import sys
 import traceback
 from numbers import Integral, Real
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from alphasynth.mechanism import Trail
@@ -37,7 +37,7 @@ def require_whole(name: str, value: object, least: int = 1) -> int:
 
 def require_positive(name: str, value: object) -> float:
     """The value, if it is a positive and finite number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < cast(float, value) <= sys.float_info.max:
         raise InputError(f"{name} must be positive and finite, found {found(value)}")
     return float(value)
 

@@ -20,6 +20,7 @@ from alphasynth.palette import SYNTHETIC
 from alphasynth.records import Records
 from alphasynth.risk import Aligned, MatchRates, match_rates, mean_rates
 from alphasynth.tables import is_database, open_table
+from alphasynth.text_cells import CSV_CELLS
 from alphasynth.utility import SEED, shared_columns
 from alphasynth.values import QUANTILES, conform, gaps_among, is_numeric, plain, read_records
 
@@ -99,10 +100,13 @@ def run(request: Request) -> Evaluation:
     if in_order and any(is_database(address) for address in (request.confidential, *request.synthetic)):
         raise InputError("--aligned needs files, whose rows have an order, found a table of a database")
     confidential = open_table(request.confidential, in_order=in_order, **options)  # type: ignore[arg-type]
-    synthetic = [open_table(address, in_order=in_order) for address in request.synthetic]
+    origins = [_origin(address) for address in request.synthetic]
+    synthetic = [
+        open_table(address, in_order=in_order, guarded=origin is not None and origin.guarded)
+        for address, origin in zip(request.synthetic, origins, strict=True)
+    ]
     names = shared_columns([confidential, *synthetic], request.columns)
     names = list(dict.fromkeys((*names, *request.known)))
-    origins = [_origin(address) for address in request.synthetic]
     rules = sorted({rule for origin in origins if origin is not None for rule in origin.rules})
     gaps = gaps_among([confidential, *synthetic], names)
     held = read_records(confidential, names, gaps)
@@ -164,6 +168,7 @@ class _Origin(NamedTuple):
     folder: Path
     draw: int
     rules: tuple[str, ...]
+    guarded: bool
 
 
 def _origin(address: str) -> _Origin | None:
@@ -173,7 +178,7 @@ def _origin(address: str) -> _Origin | None:
     try:
         statement = json.loads((path.parent / "guarantee.json").read_text(encoding="utf-8"))
         draws = {str(entry["file"]): int(entry["draw"]) for entry in statement["tables"]}
-        return _Origin(path.parent, draws[path.name], tuple(map(str, statement["rules"])))
+        return _Origin(path.parent, draws[path.name], tuple(map(str, statement["rules"])), CSV_CELLS in statement)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 

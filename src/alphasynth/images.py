@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from alphasynth.marks import Bars, Figure, Line, Panel, Points, Reference, Tiles
 from alphasynth.palette import shade
+from alphasynth.text_cells import guarded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +57,7 @@ def save(figure: Figure, folder: Path, mark: str = "") -> list[Path]:
     with files[2].open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(figure.numbers())
+        writer.writerows({name: guarded(value) for name, value in line.items()} for line in figure.numbers())
     return files
 
 

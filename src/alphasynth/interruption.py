@@ -10,10 +10,19 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from types import FrameType
 
 INTERRUPTED = 130
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Left(Enum):
+    """What a command leaves that was cut short, in words."""
+
+    NOTHING = "nothing was written"
+    WHOLE = "what was asked for is whole already and stands"
+    SPENT = "no run folder is left, but rows had been written to it: its epsilon counts as spent"
 
 
 class Interruption:
@@ -21,7 +30,7 @@ class Interruption:
 
     def __init__(self) -> None:
         self._inside, self._asked = 0, False
-        self._cleanup: Callable[[], bool] = lambda: False
+        self._cleanup: Callable[[], Left] = lambda: Left.NOTHING
         self._before: Callable[[], None] = lambda: None
 
     def install(self) -> None:
@@ -39,11 +48,10 @@ class Interruption:
         for number in NUMBERS:
             signal.signal(number, signal.SIG_IGN)  # a second signal must not come between the steps that follow
         self._before()
-        stands = self._cleanup()
-        said = "what was asked for is whole already and stands" if stands else "nothing was written"
-        sys.stderr.write(f"alphasynth: interrupted; {said}\n")
+        left = self._cleanup()
+        sys.stderr.write(f"alphasynth: interrupted; {left.value}\n")
         sys.stderr.flush()
-        os._exit(0 if stands else INTERRUPTED)
+        os._exit(0 if left is Left.WHOLE else INTERRUPTED)
 
     def before_leaving(self, step: Callable[[], None]) -> None:
         """What to do first, such as giving the terminal back."""
@@ -61,15 +69,15 @@ class Interruption:
                 self._leave()
 
     @contextmanager
-    def cleaning(self, cleanup: Callable[[], bool]) -> Iterator[None]:
-        """What cleans up if a signal comes meanwhile, and tells whether a whole run stands; it does at the end."""
+    def cleaning(self, cleanup: Callable[[], Left]) -> Iterator[None]:
+        """What cleans up if a signal comes meanwhile, and tells what is left: at the end, what was asked for."""
         self._cleanup = cleanup
         try:
             yield
         except BaseException:
-            self._cleanup = lambda: False
+            self._cleanup = lambda: Left.NOTHING
             raise
-        self._cleanup = lambda: True
+        self._cleanup = lambda: Left.WHOLE
 
 
 # The command's own; inert until the way in from the shell installs it.

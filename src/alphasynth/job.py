@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from alphasynth.synthesizer import Synthesizer
 from alphasynth.table_model import TableModel
 from alphasynth.tables import is_database, open_table, split_address
 from alphasynth.weights import Given
-from alphasynth.writing import OF_SUFFIX, write_table
+from alphasynth.writing import OF_SUFFIX, TEXT, Style, nothing, write_table
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {"automatic": Automatic, "laplace": Laplace, "nuts": Nuts, "grid": Grid}
 
@@ -65,17 +66,16 @@ class Report:
 
 
 def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interruption) -> Report:
-    """Make a run folder; raise `InputError` and its kin, with nothing left behind, where that cannot be done."""
+    """Make a run folder; raise `InputError` and its kin, with no file left behind, where that cannot be done."""
     synthesizer = synthesizer_of(settings)
     table = open_settings(settings)
     synthesizer.check_columns(table.column_names, table.names_are_public)
-    suffix, delimiter = _format(settings, table)
-    labels = table.source.labels if isinstance(table, FileTable) and isinstance(table.source, Statistical) else None
+    suffix, style = _format(settings, table)
     check_names(suffix, [*synthesizer.responses, *settings.public])
     out = Path(settings.out).absolute()
     ledger = Ledger.open(find_ledger(settings.ledger, out).absolute())
     staging = plan(ledger, out)
-    with staged(ledger, staging, _request(settings, synthesizer.scope, ledger, staging), interruption):
+    with staged(ledger, staging, _request(settings, synthesizer.scope, ledger, staging), interruption) as begin:
         if isinstance(table, FileTable):
             table.spill_to(staging.spill)
         clock = _Clock(settings, synthesizer, tell)
@@ -83,17 +83,17 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         synthesizer.fit(table, clock.watch)
         if _state(settings.table) != before:
             raise InputError("the table must not change while it is read, found that it did")
-        files = []
-        simulations = synthesizer.simulations()
-        for number, simulation in enumerate(simulations, start=1):
+        # From the first byte on the run counts, so what can fail without one comes before it.
+        audited = _audited(synthesizer)
+        public, simulations = synthesizer.guarantee_.public(), synthesizer.simulations()
+        files = [f"synthetic_{i + 1:0{max(2, len(str(len(simulations))))}}{suffix}" for i in range(len(simulations))]
+        statement = state(public, files, suffix in TEXT and style.safe)
+        first = partial(begin, synthesizer.guarantee_.epsilon_unit)
+        for number, (simulation, name) in enumerate(zip(simulations, files, strict=True), start=1):
             clock.writing(number, len(simulations))
-            files.append(f"synthetic_{number:0{max(2, len(str(len(simulations))))}}{suffix}")
-            write_table(simulation, staging.release / files[-1], delimiter, labels)
-        public = synthesizer.guarantee_.public()
-        statement = state(public, files)
+            write_table(simulation, staging.release / name, style, first if number == 1 else nothing)
         write_json(staging.release / "guarantee.json", statement)
         clock.last()
-        audited = _audited(synthesizer)
         used = replace(settings, ledger=str(ledger.path), out=str(out))
         write_confidential(staging, used, synthesizer, clock.seconds, audited)
         clock.rendering()
@@ -275,14 +275,15 @@ def open_settings(settings: Settings) -> FileTable | DatabaseTable:
     )
 
 
-def _format(settings: Settings, table: FileTable | DatabaseTable) -> tuple[str, str]:
-    """Suffix and delimiter of the synthetic files: the input's, unless told."""
+def _format(settings: Settings, table: FileTable | DatabaseTable) -> tuple[str, Style]:
+    """Suffix and style of the synthetic files: the input's, unless told."""
     source = table.source if isinstance(table, FileTable) else None
+    style = Style(safe=settings.csv_safe, labels=source.labels if isinstance(source, Statistical) else None)
     if settings.format is None and isinstance(source, Csv):
-        return (".tsv" if source.delimiter == "\t" else ".csv"), source.delimiter
+        return (".tsv" if source.delimiter == "\t" else ".csv"), replace(style, delimiter=source.delimiter)
     suffix = "" if is_database(settings.table) else Path(settings.table).suffix.lower()
     name = settings.format or OF_SUFFIX.get(suffix, "parquet")
-    return FORMATS[name], "\t" if name == "tsv" else ","
+    return FORMATS[name], replace(style, delimiter="\t" if name == "tsv" else ",")
 
 
 def _request(settings: Settings, scope: str, ledger: Ledger, staging: Staging) -> Request:

@@ -1,7 +1,8 @@
-"""The ledger: every release of a data set and its epsilon, in a SQLite file that only grows; caps and reservations.
+"""The ledger: every release of a data set and its epsilon, in a file that only grows; caps and reservations.
 
-A run reserves its epsilon before anything is computed. The reservation counts as spent until the run's folder stands
-(`release`) or the run has ended without one (`clear`).
+A run reserves its epsilon before anything is computed, and notes that it is about to write (`write`) before the first
+byte made from its draws reaches a disk. One that ends before that is cleared (`clear`); from there on it counts,
+whether its folder comes to stand (`release`) or not (`lose`): who had the half-made folder had the tables.
 """
 
 from __future__ import annotations
@@ -9,41 +10,22 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from alphasynth.budget import Cap, Entry, Request, balance, capped_names, check_cap, check_name, key
+from alphasynth.budget import Cap, Entry, LedgerError, Request, check_caps, check_name, key
 from alphasynth.errors import InputError
+from alphasynth.ledger_file import key_of, make_file, transaction
 
 NAME = "alphasynth-ledger.sqlite"
-WAIT = 60.0  # seconds for another command's transaction, which takes milliseconds
-APPLICATION = 0x616C7068  # marks the file as one of ours
-_SCHEMA = """
-CREATE TABLE events (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    at TEXT NOT NULL,
-    event TEXT NOT NULL CHECK (event IN ('cap', 'reserve', 'publish', 'release', 'clear')),
-    dataset TEXT NOT NULL,
-    run TEXT,
-    scope TEXT,
-    epsilon TEXT,
-    detail TEXT NOT NULL
-);
-CREATE UNIQUE INDEX once ON events (run, event) WHERE run IS NOT NULL;
-CREATE TABLE secret (key BLOB NOT NULL);
-CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
-CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
-CREATE TRIGGER secret_stays BEFORE UPDATE ON secret BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
-CREATE TRIGGER secret_remains BEFORE DELETE ON secret BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END;
-"""
+# Events after which synthetic rows may be on a disk.
+_WRITTEN = ("write", "publish")
 
 
 @dataclass(frozen=True)
@@ -58,34 +40,13 @@ class Ledger:
         """The ledger at a path, made there if there is none; raise `InputError` for a file that is not a ledger."""
         if not path.parent.is_dir():
             raise InputError(f"the ledger must lie in a folder that exists, found no {str(path.parent)!r}")
-        ledger = cls(path)
-        # Made empty with its own mode first: SQLite would leave that to the umask.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        with ledger.transaction() as connection:
-            ((mark,),) = connection.execute("PRAGMA application_id").fetchall()
-            if mark == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchall():
-                for statement in _SCHEMA.split(";\n"):
-                    connection.execute(statement)
-                connection.execute("INSERT INTO secret VALUES (?)", (secrets.token_bytes(32),))
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            elif mark != APPLICATION:
-                raise InputError(f"{path.name} must be a ledger, found another kind of file")
-            ((key,),) = connection.execute("SELECT key FROM secret").fetchall()
-        return cls(path, key)
+        make_file(path)
+        with transaction(path) as connection:
+            return cls(path, key_of(connection, path.name))
 
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """One command at a time: whoever comes second waits until the first has written or given up."""
-        with closing(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)) as connection:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                yield connection
-                connection.execute("COMMIT")
-            except sqlite3.Error as error:
-                raise InputError(f"the ledger {self.path.name} {_explained(error)}") from None
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """One command at a time; what is in it is on the disk at its end."""
+        return transaction(self.path)
 
     @property
     def identity(self) -> str:
@@ -111,12 +72,31 @@ class Ledger:
         entries, caps = self.entries(connection), self.caps(connection)
         name = request.dataset or f"table-{request.fingerprint[:12]}"
         check_name(request, entries, caps)
-        for capped in dict.fromkeys([name, *capped_names(request, entries, caps)]):
-            if key(capped) in caps:
-                check_cap(request, balance(capped, request.scope, entries, caps, request.fingerprint))
+        check_caps(replace(request, dataset=name), entries, caps)
         detail = {**request.detail, "fingerprint": request.fingerprint}
         _append(connection, "reserve", name, request.run, request.scope, request.epsilon, detail)
         return name
+
+    def begin(self, connection: sqlite3.Connection, request: Request, epsilon: float) -> None:
+        """Note that a run is about to write, and what it spends; from here on it counts, whatever becomes of it.
+
+        Raise `LedgerError` where it is reserved no longer, or a cap that was set meanwhile forbids it.
+        """
+        entries = self.entries(connection)
+        own = [entry for entry in entries if entry.run == request.run and entry.counts]
+        if not own:
+            raise LedgerError(
+                "the run must have its epsilon reserved, found that the reservation was cleared meanwhile"
+            )
+        others = [entry for entry in entries if entry.run != request.run]
+        check_caps(replace(request, dataset=own[0].dataset), others, self.caps(connection))
+        self.note(connection, "write", request.run, epsilon)
+
+    def end(self, connection: sqlite3.Connection, run: str, reason: str) -> bool:
+        """Note that a run ended without a folder: lost if it had begun to write, else cleared; whether it counts."""
+        written = self._has(connection, run, *_WRITTEN)
+        self.note(connection, "lose" if written else "clear", run, reason=reason)
+        return written
 
     def append(self, event: str, run: str, epsilon: float | None = None, **detail: Any) -> None:
         """Note that a run was published, released or cleared; once is enough."""
@@ -126,16 +106,25 @@ class Ledger:
     def note(
         self, connection: sqlite3.Connection, event: str, run: str, epsilon: float | None = None, **detail: Any
     ) -> None:
-        """As `append`, within a transaction. What was reserved stands; `epsilon` counts where nothing was."""
-        if connection.execute("SELECT 1 FROM events WHERE run = ? AND event = ?", (run, event)).fetchall():
-            return
+        """As `append`, within a transaction. The first epsilon noted stands; `epsilon` counts where none was.
+
+        Raise `LedgerError` for clearing a run that has written, unless its seed was fixed.
+        """
         found = connection.execute(
-            "SELECT dataset, scope, epsilon FROM events WHERE run = ? AND event = 'reserve'", (run,)
+            "SELECT dataset, scope, epsilon, detail FROM events WHERE run = ? ORDER BY number", (run,)
         ).fetchall()
-        if not found:  # refused, so there is nothing to note
+        if not found or self._has(connection, run, event):  # refused, so there is nothing to note; or noted
             return
-        ((dataset, scope, reserved),) = found
-        _append(connection, event, dataset, run, scope, epsilon if reserved is None else float(reserved), detail)
+        dataset, scope, _, first = found[0]
+        if event == "clear" and self._has(connection, run, *_WRITTEN) and json.loads(first).get("releasable", True):
+            raise LedgerError(f"run {run!r} has written synthetic rows, and what was written stays spent")
+        known = next((float(held) for _, _, held, _ in found if held is not None), epsilon)
+        _append(connection, event, dataset, run, scope, known, detail)
+
+    def _has(self, connection: sqlite3.Connection, run: str, *events: str) -> bool:
+        marks = ", ".join("?" * len(events))
+        query = f"SELECT 1 FROM events WHERE run = ? AND event IN ({marks})"
+        return bool(connection.execute(query, (run, *events)).fetchall())
 
     def entries(self, connection: sqlite3.Connection) -> list[Entry]:
         """All runs, oldest first."""
@@ -159,19 +148,14 @@ class Ledger:
         return {key(dataset): Cap(dataset, Fraction(cap)) for dataset, cap in connection.execute(query).fetchall()}
 
 
-_STATES = {"reserve": "reserved", "release": "released", "clear": "cleared"}
-
-
-def _explained(error: sqlite3.Error) -> str:
-    """What SQLite met, in our words."""
-    code = getattr(error, "sqlite_errorname", "")
-    if code.startswith("SQLITE_BUSY"):
-        return "is in use by another command for too long"
-    if code in ("SQLITE_FULL", "SQLITE_IOERR_WRITE"):
-        return "cannot be written; is the disk full?"
-    if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return "must be a file that can be written, found one that cannot"
-    return "must be a whole ledger, found another kind of file or a damaged one"
+_STATES = {
+    "reserve": "reserved",
+    "write": "writing",
+    "publish": "writing",
+    "release": "released",
+    "lose": "lost",
+    "clear": "cleared",
+}
 
 
 def _append(

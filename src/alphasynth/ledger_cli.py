@@ -25,6 +25,7 @@ ledger_app = typer.Typer(
 LedgerOption = Annotated[
     Path | None, typer.Option("--ledger", help="Ledger file; by default the one next to the run or in this folder.")
 ]
+STATES = {"lost": "written, folder lost"}
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -79,6 +80,7 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
                 "dataset": b.dataset,
                 "scope": b.scope or None,
                 "released": float(b.released),
+                "lost": float(b.lost),
                 "reserved": float(b.reserved),
                 "cap": None if b.cap is None else float(b.cap),
                 "left": None if b.cap is None else float(_left(b.cap - b.spent)),
@@ -89,17 +91,17 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
         typer.echo(json.dumps({"datasets": sums, "runs": runs}, indent=2))
         return
     typer.echo(f"{held.path} (confidential: an epsilon without a budget depends on the data)\n")
-    lines = [("data set", "scope", "released", "reserved", "cap", "left")]
+    lines: list[tuple[str, ...]] = [("data set", "scope", "released", "lost", "reserved", "cap", "left")]
     for b in balances:
         cap = "none" if b.cap is None else shown(b.cap)
         left = "" if b.cap is None else _left(b.cap - b.spent)
-        lines.append((b.dataset, b.scope or "any", shown(b.released), shown(b.reserved), cap, left))
-    print_table(lines, right=(2, 3, 4, 5))
+        lines.append((b.dataset, b.scope or "any", *map(shown, (b.released, b.lost, b.reserved)), cap, left))
+    print_table(lines, right=(2, 3, 4, 5, 6))
     typer.echo("")
     lines = [("run", "data set", "epsilon", "state", "at", "folder")]
     for e in entries:
         epsilon = "not known yet" if e.epsilon is None else shown(Fraction(e.epsilon))
-        lines.append((e.run, e.dataset, epsilon, e.state, e.at, e.detail.get("out", "")))
+        lines.append((e.run, e.dataset, epsilon, STATES.get(e.state, e.state), e.at, e.detail.get("out", "")))
     print_table(lines, right=(2,))
 
 
@@ -133,8 +135,11 @@ def ledger_clear(
     run: Annotated[str, typer.Argument(help="Run, as `alphasynth ledger` shows it.")],
     ledger: LedgerOption = None,
 ) -> None:
-    """Clear a reservation whose run is gone (on another machine, say), or a seeded run, which is not for release."""
-    from alphasynth.run_folder import is_alive, reconcile
+    """Clear a reservation whose run is gone (on another machine, say), or a seeded run, which is not for release.
+
+    A run that has begun to write counts for good: its tables may be in someone's hands.
+    """
+    from alphasynth.run_folder import UNSETTLED, is_alive, reconcile
 
     held = _open_existing(ledger or context.obj)
     with held.transaction() as connection:
@@ -144,7 +149,7 @@ def ledger_clear(
             raise InputError(f"run must be one that the ledger holds, found {run!r}")
         if entry.state == "released" and entry.detail.get("releasable", True):
             raise InputError(f"run {run!r} has been released, and what is out stays spent")
-        if entry.state == "reserved" and (is_alive(entry) or entry.detail.get("publishing")):
+        if entry.state in UNSETTLED and is_alive(entry):
             raise InputError(f"run {run!r} is under way; stop it first")
         held.note(connection, "clear", run, reason="by hand")
     typer.echo(f"{held.path}: {run} is cleared")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from alphasynth.errors import InputError
-from alphasynth.interruption import Interruption
+from alphasynth.interruption import Interruption, Left
 
 
 @contextmanager
@@ -45,6 +45,6 @@ def _make(staging: Path, out: Path, mode: int) -> None:
         raise InputError(f"--out cannot be made at {str(out)!r}: {error.strerror}") from None
 
 
-def _remove(folder: Path) -> bool:
+def _remove(folder: Path) -> Left:
     shutil.rmtree(folder, ignore_errors=True)
-    return False
+    return Left.NOTHING

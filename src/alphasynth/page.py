@@ -19,6 +19,7 @@ from alphasynth.images import COLUMNS
 from alphasynth.intervals import Interval
 from alphasynth.marks import Figure, Panel, short
 from alphasynth.palette import colours
+from alphasynth.text_cells import guarded
 
 
 class Cell(NamedTuple):
@@ -189,8 +190,8 @@ def _drawn(figure: Figure, exact: bool) -> dict[str, Any]:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    lines = figure.numbers()
-    writer.writerows(lines if exact else ({n: _rounded(value) for n, value in line.items()} for line in lines))
+    for line in figure.numbers():
+        writer.writerow({n: guarded(value) if exact else _rounded(guarded(value)) for n, value in line.items()})
     panels = [{"title": panel.title, "svg": draw(figure, panel), "key": _key(figure, panel)} for panel in figure.panels]
     return {"panels": panels, "csv": base64.b64encode(stream.getvalue().encode()).decode()}
 

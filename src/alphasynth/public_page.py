@@ -15,6 +15,7 @@ from alphasynth.public_use import how_to_use
 from alphasynth.records import Records
 from alphasynth.release import Release
 from alphasynth.statements import declared_gaps
+from alphasynth.text_cells import WORDS
 from alphasynth.values import is_numeric, read_records
 
 
@@ -53,6 +54,7 @@ def _files(release: Release, names: list[str], tables: list[Records]) -> tuple[p
     lines = [(n, file, draw, t.n) for n, file, draw, t in zip(names, files, release.draws, tables, strict=True)]
     return (
         page.text("Beside these, guarantee.json says for programs what this page says."),
+        *([page.text(f"In these files {WORDS}.")] if release.guarded else []),
         page.table("Tables, and the draw of parameters that each came from", ("table", "file", "draw", "rows"), lines),
     )
 

@@ -11,6 +11,7 @@ from alphasynth.guarantee import SPREAD, PublicGuarantee
 from alphasynth.measures import TAILS, VECTOR_WEIGHTS, is_vector
 from alphasynth.records import Records
 from alphasynth.release import Release
+from alphasynth.text_cells import guarded
 from alphasynth.utility import SEED, Estimates, estimates
 from alphasynth.values import is_numeric, statistics, together, values_of
 
@@ -125,6 +126,7 @@ def _line(estimate: Estimates, vector: bool) -> tuple[object, ...]:
 def _program(release: Release, response: str) -> str:
     """Lines that compute the mean and its interval from the published files."""
     guarantee = release.guarantee
+    response = guarded(response) if release.guarded else response  # as the file has it
     first = PurePath(release.files[0] if release.files else "synthetic_01.csv")
     read = READERS.get(first.suffix, READERS[".csv"])
     pattern = f"{first.stem.rstrip('0123456789')}*{first.suffix}"

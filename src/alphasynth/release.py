@@ -13,12 +13,14 @@ from alphasynth.guarantee import PublicGuarantee
 class Release:
     """What may leave: synthetic tables, frames or stored ones, and the public part of the guarantee.
 
-    `files` are the tables' file names, where they have any. Tables stand draw by draw.
+    `files` are the tables' file names, where they have any, and `guarded` whether text in them was guarded from
+    spreadsheets. Tables stand draw by draw.
     """
 
     tables: tuple[Frame | Stored, ...] = field(repr=False)
     guarantee: PublicGuarantee
     files: tuple[str, ...] = ()
+    guarded: bool = False
 
     @property
     def draws(self) -> list[int]:

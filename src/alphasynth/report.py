@@ -19,7 +19,7 @@ from alphasynth.confidential_page import Outcome, measured, rates_of
 from alphasynth.formula import Formula
 from alphasynth.guarantee import STRICT, TARGET, PublicGuarantee, formulas_of
 from alphasynth.images import save
-from alphasynth.interruption import Interruption
+from alphasynth.interruption import Interruption, Left
 from alphasynth.marks import Figure
 from alphasynth.propensity import MOST_LEVELS
 from alphasynth.public_page import contribution_table
@@ -239,9 +239,9 @@ def write_pages(run: Path, figures: bool = False, signals: Interruption = INERT)
     beside = folder.with_name(f".{FIGURES}-{secrets.token_hex(4)}")
     written: list[Path] = []
 
-    def clean() -> bool:
+    def clean() -> Left:
         shutil.rmtree(beside, ignore_errors=True)
-        return bool(written)
+        return Left.WHOLE if written else Left.NOTHING
 
     with signals.cleaning(clean):
         try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from alphasynth.errors import InputError
-from alphasynth.interruption import SIGNALS
+from alphasynth.interruption import SIGNALS, Left
 from alphasynth.ledger_cli import Json, print_table
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def evaluate(
 def _write_page(path: Path, done: Evaluation) -> None:
     from alphasynth.report import replace_file
 
-    with SIGNALS.whole(), SIGNALS.cleaning(lambda: False):
+    with SIGNALS.whole(), SIGNALS.cleaning(lambda: Left.NOTHING):
         replace_file(path, done.html(), 0o600)
 
 

@@ -23,6 +23,7 @@ from alphasynth.run_folder import CONFIDENTIAL, SUMMARY, Staging
 from alphasynth.settings import Settings
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables import is_database, split_address
+from alphasynth.text_cells import CSV_CELLS, WORDS
 from alphasynth.weighting import Weighting
 from alphasynth.weights import kind
 
@@ -32,8 +33,8 @@ MODEL = "model.toml"
 STATEMENTS = ("epsilon", "scope", "promise", "neighbours", "releasable", "epsilon_replace", "rho", "epsilon_at_delta")
 
 
-def state(public: PublicGuarantee, files: Sequence[str]) -> dict[str, Any]:
-    """The public guarantee for `guarantee.json`, with the draw that each file came from."""
+def state(public: PublicGuarantee, files: Sequence[str], guarded: bool = False) -> dict[str, Any]:
+    """The public guarantee for `guarantee.json`, with the draw that each file came from and how text is written."""
     budget = "no policy budget was set" if public.epsilon is None else "the epsilon stated is the policy's"
     return {
         "statement": str(public),
@@ -43,6 +44,7 @@ def state(public: PublicGuarantee, files: Sequence[str]) -> dict[str, Any]:
         "public_inputs": [name for name in vars(public) if name not in STATEMENTS],
         "policy_epsilon_is_for": "one row of the table" if public.unit == ROW else "one row that took part",
         "tables": [{"file": name, "draw": i // public.tables_per_draw + 1} for i, name in enumerate(files)],
+        **({CSV_CELLS: WORDS} if guarded else {}),
     }
 
 

@@ -1,9 +1,10 @@
 """The run folder, which appears whole or not at all: staged next to its place under a lock, then renamed.
 
-    reserve (ledger) and make the staging folder -> ... -> publish (ledger) -> rename -> release (ledger)
+    reserve (ledger) and make the staging folder -> compute -> write (ledger) -> write the files
+        -> publish (ledger) -> rename -> release (ledger)
 
 A run that dies on the way leaves an unlocked staging folder and a reservation; the next command on the same ledger
-reconciles them.
+reconciles them. One that had noted `write` counts as spent, though its folder is removed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import shutil
 import socket
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,10 +26,11 @@ from pathlib import Path
 
 from alphasynth.budget import Entry, Request
 from alphasynth.errors import InputError
-from alphasynth.interruption import Interruption
+from alphasynth.interruption import Interruption, Left
 from alphasynth.ledger import Ledger
 
 RELEASE, CONFIDENTIAL, SUMMARY = "release", "confidential", "summary.json"
+UNSETTLED = ("reserved", "writing")
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,12 @@ def _prefix(ledger: Ledger) -> str:
 @contextmanager
 def staged(
     ledger: Ledger, staging: Staging, request: Request, interruption: Interruption | None = None
-) -> Iterator[None]:
+) -> Iterator[Callable[[float], None]]:
     """Reserve, make the staging folder, and let the run fill it; then publish it, or clear away all traces of it.
 
-    The run must leave `summary.json` in the confidential folder, with its realised epsilon under `epsilon_unit`.
+    What it gives must be called with the realised epsilon before the first byte is written: it tells the ledger, and
+    then makes the folders of the release and of the rest. The run must leave `summary.json` in the confidential one,
+    with the same epsilon under `epsilon_unit`. An error after that has a note that says what it cost.
     """
     detail = {
         **request.detail,
@@ -95,24 +99,35 @@ def staged(
             _remove(staging.path)  # made, but the reservation could not be written
             raise
         try:
-            yield
+            yield partial(_begin, ledger, staging, request, signals)
             with signals.whole():
                 publish(ledger, staging)
-        except BaseException:
+        except BaseException as error:
             with signals.whole():
-                _abandon(ledger, staging)
+                if _abandon(ledger, staging) is Left.SPENT:
+                    error.add_note(Left.SPENT.value)
             raise
         finally:
             os.close(lock)
 
 
-def _abandon(ledger: Ledger, staging: Staging) -> bool:
-    """Leave nothing of a run that did not come to its end; return whether it had, and its folder stands."""
+def _begin(ledger: Ledger, staging: Staging, request: Request, signals: Interruption, epsilon: float) -> None:
+    """Count the run from here on, and only then make the folders that its files go into; once is enough."""
+    with signals.whole():
+        with ledger.transaction() as connection:
+            ledger.begin(connection, request, epsilon)
+        staging.confidential.mkdir(mode=0o700, exist_ok=True)
+        staging.release.mkdir(exist_ok=True)
+
+
+def _abandon(ledger: Ledger, staging: Staging) -> Left:
+    """Leave no files of a run that did not come to its end; return what is left, all of it if it had."""
     _remove(staging.path)
-    stands = _epsilon(staging.out, staging.run) is not None
-    if not stands:
-        ledger.append("clear", staging.run, reason="the run ended without a release")
-    return stands
+    if _epsilon(staging.out, staging.run) is not None:
+        return Left.WHOLE
+    with ledger.transaction() as connection:
+        counts = ledger.end(connection, staging.run, "the run ended without a release")
+    return Left.SPENT if counts else Left.NOTHING
 
 
 def _remove(folder: Path) -> bool:
@@ -126,7 +141,7 @@ def _remove(folder: Path) -> bool:
 
 
 def _make(staging: Staging) -> int:
-    """Make the folder with its parts and lock it; the lock goes when the process does, however it ends."""
+    """Make the folder and lock it; the lock goes when the process does, however it ends."""
     try:
         staging.path.mkdir(mode=0o700)
     except OSError as error:
@@ -140,8 +155,6 @@ def _make(staging: Staging) -> int:
         raise InputError(
             f"the run folder must go where files can be locked, found {str(staging.out.parent)!r}"
         ) from None
-    staging.release.mkdir()
-    staging.confidential.mkdir(mode=0o700)
     return lock
 
 
@@ -194,14 +207,14 @@ def _epsilon(folder: Path, run: str) -> float | None:
 
 
 def reconcile(ledger: Ledger, connection: sqlite3.Connection, *folders: Path) -> None:
-    """Settle the reservations of runs that died: released where the folder stands, else cleared and cleaned up.
+    """Settle runs that died: released where the folder stands, else cleaned up, and lost or cleared.
 
     `folders` are looked through for staging folders that died before their reservation was written.
     """
     for entry in ledger.entries(connection):
-        if entry.state == "reserved" and entry.detail.get("host") == _host():
+        if entry.state in UNSETTLED and entry.detail.get("host") == _host():
             _settle(ledger, connection, entry)
-    known = {entry.run for entry in ledger.entries(connection) if entry.state == "reserved"}
+    known = {entry.run for entry in ledger.entries(connection) if entry.state in UNSETTLED}
     prefix = _prefix(ledger)
     for folder in folders:
         for path in folder.glob(f"{prefix}*"):
@@ -215,13 +228,22 @@ def _settle(ledger: Ledger, connection: sqlite3.Connection, entry: Entry) -> Non
     if epsilon is not None:
         ledger.note(connection, "release", entry.run, epsilon)
     elif staging.exists():
-        if not _alive(staging) and _remove(staging):
-            ledger.note(connection, "clear", entry.run, reason="the run died before its folder was whole")
+        if not _alive(staging):
+            _clean_up(ledger, connection, entry, staging)
     elif entry.detail.get("publishing"):
         # It was whole and is neither here nor there: someone moved it. It counts.
         ledger.note(connection, "release", entry.run, None, reason="published and moved")
     else:
-        ledger.note(connection, "clear", entry.run, reason="the run died before its folder was whole")
+        ledger.end(connection, entry.run, "the run died, and its folder is gone")
+
+
+def _clean_up(ledger: Ledger, connection: sqlite3.Connection, entry: Entry, staging: Path) -> None:
+    """Remove what a dead run left, and note how it ended."""
+    if entry.state == "reserved" and any(staging.glob(f"{RELEASE}/*")):
+        # Of a version that did not note it. The files go when the next command finds this in the ledger.
+        ledger.note(connection, "write", entry.run, _epsilon(staging, entry.run))
+    elif _remove(staging):
+        ledger.end(connection, entry.run, "the run died before its folder was whole")
 
 
 def _host() -> str:

@@ -25,6 +25,7 @@ from alphasynth.settings import fits
 from alphasynth.statements import declared_gaps
 from alphasynth.table_model import indicator_of
 from alphasynth.tables import open_table
+from alphasynth.text_cells import CSV_CELLS
 from alphasynth.values import conform, is_numeric, read_records, values_of
 from alphasynth.weighting import Weighting
 
@@ -89,7 +90,9 @@ def read_release(folder: Path) -> Release:
     if any((folder / name).is_symlink() for name in named):
         raise InputError(f"{folder.name} must hold its tables, found a link to another place")
     held |= {name: tuple(value) for name, value in held.items() if isinstance(value, list)}
-    return Release(tuple(open_table(folder / name) for name in named), PublicGuarantee(**held), named)
+    guarded = CSV_CELLS in statement
+    tables = tuple(open_table(folder / name, guarded=guarded) for name in named)
+    return Release(tables, PublicGuarantee(**held), named, guarded)
 
 
 @dataclass(frozen=True, eq=False)

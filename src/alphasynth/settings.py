@@ -64,6 +64,7 @@ class Settings:
     format: str | None = None
     delimiter: str | None = None
     encoding: str = "utf-8"
+    csv_safe: bool = True
     by_row: bool = False
     sort_rows: bool = False
     dataset: str | None = None

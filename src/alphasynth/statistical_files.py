@@ -6,6 +6,7 @@ import errno
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,10 +114,8 @@ def check_names(suffix: str, names: Sequence[str]) -> None:
             )
 
 
-def write(table: pa.Table, path: Path, labels: Labels | None = None) -> None:
-    """Write a table in the format that the suffix names; raise `InputError` for what the format cannot hold."""
-    import pyreadstat
-
+def prepared(table: pa.Table, path: Path, labels: Labels | None = None) -> Callable[[], None]:
+    """What writes a table in the format that the suffix names; raise `InputError` for what the format cannot hold."""
     labels = labels or Labels()
     names = table.column_names
     arguments: dict[str, Any] = {"column_labels": {name: labels.words[name] for name in names if name in labels.words}}
@@ -131,6 +130,12 @@ def write(table: pa.Table, path: Path, labels: Labels | None = None) -> None:
     frame = pa.table({name: _held(name, table.column(name), path.suffix) for name in names}).to_pandas()
     if path.suffix == ".xpt":
         arguments["file_format_version"] = 5 if _fits_version_5(table) else 8
+    return partial(_write, frame, path, arguments)
+
+
+def _write(frame: Any, path: Path, arguments: dict[str, Any]) -> None:
+    import pyreadstat
+
     writer = {".xpt": "write_xport", ".sav": "write_sav", ".dta": "write_dta"}[path.suffix]
     try:
         getattr(pyreadstat, writer)(frame, str(path), **arguments)

@@ -42,6 +42,7 @@ def open_table(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     verbatim: bool = False,
+    guarded: bool = False,
     seed: int | None = None,
 ) -> FileTable | DatabaseTable:
     """Open a stored table; only its column names and types are read.
@@ -50,7 +51,8 @@ def open_table(
     them, chosen at random. Public columns are released in the order of a file's rows, or sorted with `sort_rows`;
     tables of databases always sorted. `in_order` keeps the order even where nothing is released row by row, for values
     by record. DuckDB spills to the folder `spill`, or fails where none is given. Of a text file, `delimiter`
-    and `encoding` can be told, and with `verbatim` released columns keep their text. Raises `InputError`.
+    and `encoding` can be told, with `verbatim` released columns keep their text, and one that was `guarded` from
+    spreadsheets is read as it was before. Raises `InputError`.
     """
     privacy = _unit(unit, max_rows)
     if in_order and sort_rows:
@@ -64,7 +66,7 @@ def open_table(
         else:
             table = DatabaseTable.open(url, name, privacy)
     else:
-        source = _source(_existing(Path(address)), delimiter, encoding, verbatim)
+        source = _source(_existing(Path(address)), delimiter, encoding, verbatim, guarded)
         table = FileTable(source, connect(), privacy, in_order, sort_rows, _key(seed))
     if privacy is not None:
         require(table.column_names, [privacy.column], "the unit of privacy", table.names_are_public)
@@ -94,10 +96,10 @@ def _existing(path: Path) -> Path:
     return path.absolute()
 
 
-def _source(path: Path, delimiter: str | None, encoding: str, verbatim: bool) -> Source:
+def _source(path: Path, delimiter: str | None, encoding: str, verbatim: bool, guarded: bool) -> Source:
     suffix = path.suffix.lower()
     if suffix in TEXT:
-        return Csv.open(path, delimiter, encoding, verbatim)
+        return Csv.open(path, delimiter, encoding, verbatim, guarded)
     if suffix in PARQUET:
         return Parquet.open(path)
     if suffix in ARROW:
