@@ -25,6 +25,7 @@ ORDER = [
     *("lipschitz", "fit", "chain", "weights", "calibrate", "mechanism"),
     *(
         "table_model",
+        "confirmation",
         "gaps",
         "binding",
         "rounds",

@@ -119,7 +119,8 @@ class PublicGuarantee:
     `scalar` that tempers every record alike, and what it comes to when a row is replaced, in zero-concentrated privacy
     (rho), and as an epsilon at a small public delta. Of a table model, `columns` lists each column's formula, family
     and part of epsilon, `declared_public` what is public about columns, and `weights` says whether records had one
-    weight or one for each column.
+    weight or one for each column; `read_off_the_table` lists what of it was read off the table and declared by nobody,
+    `confirmed_public` what was read off it and then confirmed.
     """
 
     formula: str
@@ -154,6 +155,8 @@ class PublicGuarantee:
     columns: tuple[dict[str, Any], ...] = ()
     declared_public: dict[str, Any] = field(default_factory=dict)
     weights: str = "record"
+    confirmed_public: dict[str, Any] = field(default_factory=dict)
+    read_off_the_table: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """One honest sentence."""
@@ -207,6 +210,8 @@ class Guarantee:
     columns: tuple[dict[str, Any], ...] = ()
     declared_public: dict[str, Any] = field(default_factory=dict)
     weights: str = "record"
+    confirmed_public: dict[str, Any] = field(default_factory=dict)
+    read_off_the_table: dict[str, Any] = field(default_factory=dict)
 
     @property
     def scope(self) -> str:
@@ -267,6 +272,8 @@ class Guarantee:
             columns=self.columns,
             declared_public=self.declared_public,
             weights=self.weights,
+            confirmed_public=self.confirmed_public,
+            read_off_the_table=self.read_off_the_table,
             **self._strict_numbers(),
         )
 

@@ -146,6 +146,7 @@ def synthesizer_of(settings: Settings) -> Synthesizer:
         TableModel.read(Path(settings.model)) if settings.model is not None else settings.formula or "",
         family=settings.family,
         declared=declared,
+        confirm_public=settings.confirm_public,
         weights=settings.weights,  # type: ignore[arg-type]
         survey_weights=settings.survey_weights,
         mechanism=settings.mechanism,
