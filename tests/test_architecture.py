@@ -37,7 +37,7 @@ ORDER = [
         "generate",
     ),
     *("divergence", "neighbours", "density_audit", "draw_audit", "black_box", "audit"),
-    *("request", "preparation", "synthesizer", "compilation"),
+    *("request", "public_types", "preparation", "synthesizer", "compilation"),
     *("values", "intervals", "distances", "propensity", "associations", "utility", "risk", "nearest"),
     *("catalogue", "public_columns", "engine", "csv_files", "statistical_files", "files", "databases", "tables"),
     *("palette", "marks", "figures", "drawing", "images", "page", "measures", "confidential_page", "public_page"),

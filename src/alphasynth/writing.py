@@ -36,12 +36,13 @@ def write_table(simulation: Simulation, path: Path, delimiter: str = ",", labels
     same table is simulated again from the start.
     """
     chunks = _Uniform(simulation)
-    _write(chunks, path, delimiter, labels)
+    settled = simulation.layout.by_declaration
+    _write(chunks, path, delimiter, labels, settled)
     if chunks.outgrown:
         path.unlink()
         wider = {name: _widest(empty) for name, empty in simulation.layout.empty.items()}
         layout = replace(simulation.layout, empty=wider)
-        _write(_Uniform(replace(simulation, layout=layout)), path, delimiter, labels)
+        _write(_Uniform(replace(simulation, layout=layout)), path, delimiter, labels, settled)
 
 
 def _widest(empty: pa.Array) -> pa.Array:
@@ -67,7 +68,7 @@ class _Uniform:
                 return
 
 
-def _write(chunks: _Uniform, path: Path, delimiter: str, labels: Labels | None) -> None:
+def _write(chunks: _Uniform, path: Path, delimiter: str, labels: Labels | None, settled: bool) -> None:
     schema = chunks.first.schema
     if path.suffix in (".csv", ".tsv"):
         _write_text(pa.RecordBatchReader.from_batches(schema, iter(chunks)), path, delimiter)
@@ -82,7 +83,7 @@ def _write(chunks: _Uniform, path: Path, delimiter: str, labels: Labels | None) 
             for batch in chunks:
                 arrow.write_batch(batch)
     else:
-        write_statistical(pa.Table.from_batches(chunks, schema), path, labels)
+        write_statistical(pa.Table.from_batches(chunks, schema), path, labels, settled)
 
 
 def _write_text(reader: pa.RecordBatchReader, path: Path, delimiter: str) -> None:
