@@ -21,8 +21,9 @@ HEAD = """\
 """
 MARKED = """\
 # read_off_the_table lists what was read off the confidential table, and is public only once somebody says so: check it,
-# then take its name out of the list; at the top stand columns that were left out for what they hold. A strict mechanism
-# refuses what is still listed, unless told --confirm-public NAME,... or all.
+# then take its name out of the list. Missing, listed without a line of its own: no gaps were seen. At the top stand
+# columns that were left out for what they hold. A strict mechanism refuses what is still listed, unless told
+# --confirm-public NAME,... or all.
 """
 # What may be read off the table of a column's model; of a column that is not in the model, that it was left out.
 CHOSEN, LEFT_OUT = ("family", "formula", "budget"), "left_out"
