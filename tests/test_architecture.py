@@ -26,6 +26,7 @@ ORDER = [
     *("lipschitz", "fit", "chain", "weights", "calibrate", "mechanism"),
     *(
         "table_model",
+        "confirmation",
         "gaps",
         "binding",
         "rounds",
@@ -37,7 +38,7 @@ ORDER = [
         "generate",
     ),
     *("divergence", "neighbours", "density_audit", "draw_audit", "black_box", "audit"),
-    *("request", "preparation", "synthesizer", "compilation"),
+    *("request", "public_types", "preparation", "synthesizer", "compilation"),
     *("values", "intervals", "distances", "propensity", "associations", "utility", "risk", "nearest"),
     *(
         "catalogue",

@@ -103,6 +103,13 @@ def synthesize(
             "age=public (which rows have gaps is public)."
         ),
     ] = None,
+    confirm_public: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What a model.toml lists as read_off_the_table and is public indeed: columns, comma-separated, single "
+            "facts (age.limits), or all. A strict mechanism refuses the rest."
+        ),
+    ] = None,
     weights: Annotated[
         str | None, typer.Option(help="Of a chain: one weight per record (record), or one for each column (column).")
     ] = None,
@@ -308,6 +315,9 @@ def _print_report(report: Report, settings: Settings) -> None:
     typer.echo(f"{report.ledger}: the ledger, which has this run")
     if settings.epsilon is None:
         typer.echo("No --epsilon was given: look at the realised one in confidential/summary.json before you publish.")
+    if report.guarantee.read_off_the_table:
+        names = ", ".join(repr(name) for name in report.guarantee.read_off_the_table)
+        typer.echo(f"{names} hold facts read off the table, which guarantee.json lists: nobody has confirmed them.")
     typer.echo("\n" + textwrap.fill(str(report.guarantee), 100))
 
 
@@ -321,8 +331,9 @@ def _suggest(table: Any, path: Path, public: Sequence[str]) -> None:
     for name, why in suggestion.left_out:
         typer.echo(f"left out: {name} ({why})")
     typer.echo(
-        "Levels, limits and gaps under declared_public were read off the table: check that they may be told, then "
-        f"alphasynth synthesize TABLE --model {path} ..."
+        "Levels, limits, gaps, families and formulas were read off the table, and are listed so (read_off_the_table): "
+        "check that they may be told, and take out of these lists what may, or confirm it on the command line. A "
+        f"strict mechanism refuses the rest.\nalphasynth synthesize TABLE --model {path} --confirm-public NAME,... ..."
     )
 
 

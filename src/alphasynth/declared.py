@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from alphasynth.errors import InputError, found
 
 # What gaps in a column are: modelled first by an indicator, rows to leave out, or public row by row.
 GAPS = ("model", "drop", "public")
+FACTS = ("levels", "limits", "whole", "missing")
+# Lists, in files, what was read off the confidential table: public only once somebody says so.
+READ_OFF = "read_off_the_table"
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,8 @@ class Declared:
     """Public facts of a column, which its synthetic values keep.
 
     `levels` are its categories in their order, `limits` its smallest and largest value, `whole` says that it holds
-    whole numbers, `missing` what its gaps are.
+    whole numbers, `missing` what its gaps are. `read_off` are those of them that were read off the table and that
+    nobody has confirmed: that a column has no gap, or a fraction, is such a fact too.
 
     >>> Declared.of("age", {"limits": [0, 110], "whole": True}).limits
     (0.0, 110.0)
@@ -30,20 +34,21 @@ class Declared:
     limits: tuple[float, float] | None = None
     whole: bool = False
     missing: str | None = None
+    read_off: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, given: Mapping[str, Any]) -> Declared:
         """What a file or a call declares of a column; raise `InputError`."""
-        known = [field.name for field in fields(cls)]
-        strange = [word for word in given if word not in known]
+        strange = [word for word in given if word not in (*FACTS, READ_OFF)]
         if strange:
-            raise InputError(f"what is declared of {name!r} must be one of {', '.join(known)}, found {strange[0]!r}")
+            raise InputError(f"what is declared of {name!r} must be one of {', '.join(FACTS)}, found {strange[0]!r}")
         limits, levels = given.get("limits"), given.get("levels", ())
         return cls(
             levels=tuple(levels) if isinstance(levels, list | tuple) else (levels,),
             limits=None if limits is None else _pair(name, limits),
             whole=given.get("whole", False),
             missing=given.get("missing"),
+            read_off=marks_of(f"{name!r}", given.get(READ_OFF, ()), FACTS),
         )._checked(name)
 
     def _checked(self, name: str) -> Declared:
@@ -63,8 +68,10 @@ class Declared:
         """What was declared, for a file."""
         held: dict[str, Any] = {"levels": list(self.levels)}
         held["limits"] = None if self.limits is None else list(self.limits)
-        held |= {"whole": self.whole, "missing": self.missing}
-        return {name: value for name, value in held.items() if value not in ([], None, False)}
+        held |= {"whole": self.whole, "missing": self.missing, READ_OFF: list(self.read_off)}
+        said = {name: value for name, value in held.items() if value not in ([], None, False)}
+        # A fraction that was seen is stated, so that there is a line to check.
+        return {"whole": False, **said} if "whole" in self.read_off and not self.whole else said
 
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Which numbers lie beyond the limits."""
@@ -80,6 +87,16 @@ class Declared:
         if self.whole or values.dtype.kind in "iu":
             low, high = math.ceil(low), math.floor(high)
         return np.clip(values, low, high)
+
+
+def marks_of(of: str, given: object, known: Sequence[str] = ()) -> tuple[str, ...]:
+    """Names in a list of what was read off the table, in a file's words; raise `InputError`."""
+    if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
+        raise InputError(f"{READ_OFF} of {of} must be a list of names, found {found(given)}")
+    strange = [name for name in given if known and name not in known]
+    if strange:
+        raise InputError(f"{READ_OFF} of {of} must be among {', '.join(known)}, found {strange[0]!r}")
+    return tuple(dict.fromkeys(given))
 
 
 def _pair(name: str, value: Any) -> tuple[float, float]:

@@ -143,7 +143,9 @@ class PublicGuarantee:
     `scalar` that tempers every record alike, and what it comes to when a row is replaced, in zero-concentrated privacy
     (rho), and as an epsilon at a small public delta. Of a table model, `columns` lists each column's formula, family
     and part of epsilon, `declared_public` what is public about columns, and `weights` says whether records had one
-    weight or one for each column. `combining` says how estimates from several tables are put together (`intervals`).
+    weight or one for each column. `combining` says how estimates from several tables are put together (`intervals`),
+    `read_off_the_table` what was read off the table and declared by nobody, `confirmed_public` what was read off it and
+    then confirmed.
     """
 
     formula: str
@@ -179,6 +181,8 @@ class PublicGuarantee:
     declared_public: dict[str, Any] = field(default_factory=dict)
     weights: str = "record"
     combining: str = CENTRED
+    confirmed_public: dict[str, Any] = field(default_factory=dict)
+    read_off_the_table: dict[str, Any] = field(default_factory=dict)
 
     @property
     def spread(self) -> float | str | None:
@@ -243,6 +247,8 @@ class Guarantee:
     columns: tuple[dict[str, Any], ...] = ()
     declared_public: dict[str, Any] = field(default_factory=dict)
     weights: str = "record"
+    confirmed_public: dict[str, Any] = field(default_factory=dict)
+    read_off_the_table: dict[str, Any] = field(default_factory=dict)
 
     @property
     def scope(self) -> str:
@@ -306,6 +312,8 @@ class Guarantee:
             declared_public=self.declared_public,
             weights=self.weights,
             combining=SPREAD if self.strict is not None and self.strict.scored else CENTRED,
+            confirmed_public=self.confirmed_public,
+            read_off_the_table=self.read_off_the_table,
             **self._strict_numbers(),
         )
 

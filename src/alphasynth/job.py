@@ -35,7 +35,7 @@ from alphasynth.run_files import state, write_confidential, write_json
 from alphasynth.run_folder import Staging, plan, staged
 from alphasynth.sampler import Sampler
 from alphasynth.settings import Settings
-from alphasynth.statistical_files import check_names
+from alphasynth.statistical_files import Labels, check_names
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.table_model import TableModel
 from alphasynth.tables import is_database, open_table, split_address
@@ -70,7 +70,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
     synthesizer = synthesizer_of(settings)
     table = open_settings(settings)
     synthesizer.check_columns(table.column_names, table.names_are_public)
-    suffix, style = _format(settings, table)
+    suffix, style = _format(settings, table, _labels(table, synthesizer))
     check_names(suffix, [*synthesizer.responses, *settings.public])
     out = Path(settings.out).absolute()
     ledger = Ledger.open(find_ledger(settings.ledger, out).absolute())
@@ -99,6 +99,15 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         clock.rendering()
         pages = (NAME,) if settings.report and _rendered(staging.path) else ()
     return Report(out, (*files, "guarantee.json", *pages), public, statement, ledger.path)
+
+
+def _labels(table: FileTable | DatabaseTable, synthesizer: Synthesizer) -> Labels | None:
+    """What a file says of its columns beside their values, and may say of synthetic ones."""
+    if not isinstance(table, FileTable) or not isinstance(table.source, Statistical):
+        return None
+    declared = {} if synthesizer.model is None else synthesizer.model.declared
+    levels = {name: declared[name].levels if name in declared else () for name in synthesizer.responses}
+    return table.source.labels.of_declared(levels if synthesizer.strict else {})
 
 
 def _audited(synthesizer: Synthesizer) -> Finding | None:
@@ -146,6 +155,7 @@ def synthesizer_of(settings: Settings) -> Synthesizer:
         TableModel.read(Path(settings.model)) if settings.model is not None else settings.formula or "",
         family=settings.family,
         declared=declared,
+        confirm_public=settings.confirm_public,
         weights=settings.weights,  # type: ignore[arg-type]
         survey_weights=settings.survey_weights,
         mechanism=settings.mechanism,
@@ -275,10 +285,10 @@ def open_settings(settings: Settings) -> FileTable | DatabaseTable:
     )
 
 
-def _format(settings: Settings, table: FileTable | DatabaseTable) -> tuple[str, Style]:
+def _format(settings: Settings, table: FileTable | DatabaseTable, labels: Labels | None) -> tuple[str, Style]:
     """Suffix and style of the synthetic files: the input's, unless told."""
     source = table.source if isinstance(table, FileTable) else None
-    style = Style(safe=settings.csv_safe, labels=source.labels if isinstance(source, Statistical) else None)
+    style = Style(safe=settings.csv_safe, labels=labels)
     if settings.format is None and isinstance(source, Csv):
         return (".tsv" if source.delimiter == "\t" else ".csv"), replace(style, delimiter=source.delimiter)
     suffix = "" if is_database(settings.table) else Path(settings.table).suffix.lower()

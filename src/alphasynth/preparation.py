@@ -13,7 +13,7 @@ from alphasynth.binding import BoundTable, bind_table
 from alphasynth.chain import AnyProblem, Chain
 from alphasynth.contribution import Censored, Recentred, Strict
 from alphasynth.errors import InputError
-from alphasynth.families import FAMILIES, bind_column, holds_whole
+from alphasynth.families import FAMILIES, bind_column
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.frames import Frame, column_names
 from alphasynth.gaps import frame_without_gaps, without_gaps
@@ -23,6 +23,7 @@ from alphasynth.model import Model, Rows
 from alphasynth.own_model import OwnModel
 from alphasynth.priors import NormalPrior
 from alphasynth.public_grid import PublicGrid
+from alphasynth.public_types import with_public_types
 from alphasynth.records import Records
 from alphasynth.request import Request
 from alphasynth.sampler import Sampler
@@ -46,7 +47,17 @@ class Read(NamedTuple):
 
 
 def read(request: Request, table: Frame | Stored) -> Read:
-    """The records on every column in use, the layout of the release, and what a stored table was grouped into."""
+    """The records on every column in use, the layout of the release, and what a stored table was grouped into.
+
+    The layout of a strict release has the types that declarations make.
+    """
+    found = _read(request, table)
+    if not request.strict:
+        return found
+    return found._replace(layout=with_public_types(found.layout, request, found.model))
+
+
+def _read(request: Request, table: Frame | Stored) -> Read:
     names, strict_mechanism = request.used, request.strict
     held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
     request.check_columns(held, listed=not isinstance(table, Stored) or table.names_are_public)
@@ -60,26 +71,7 @@ def read(request: Request, table: Frame | Stored) -> Read:
         return Read(records, Layout.of(table, request.responses, request.public), None, None)
     table, arrow, model = frame_without_gaps(table, names, request.model, strict_mechanism)
     layout = Layout.of(table, request.responses, request.public)
-    if strict_mechanism:
-        layout = _with_public_types(layout, model)
     return Read(Records.from_arrow(arrow), layout, None, model)
-
-
-def _with_public_types(layout: Layout, model: TableModel) -> Layout:
-    """Numbers of pandas in the types that declarations make: pandas' own tell whether there is a gap or a fraction."""
-    if layout.kind != "pandas":
-        return layout
-    import pandas as pd
-
-    empty = dict(layout.empty)
-    for column in model.columns:
-        if getattr(empty[column.name].dtype, "kind", "O") in "iuf":
-            levels = column.declared.levels
-            whole = all(isinstance(v, int) for v in levels) if levels else holds_whole(column.family, column.declared)
-            gaps = column.declared.missing in ("model", "public")
-            kind = ("Int64" if gaps else "int64") if whole else "float64"
-            empty[column.name] = pd.Series([], dtype=kind).array
-    return replace(layout, empty=empty)
 
 
 @in_64_bit

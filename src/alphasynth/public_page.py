@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from alphasynth import page
 from alphasynth.accounting import as_written, counted, round_up
 from alphasynth.catalogue import FAMILIES, MECHANISMS
+from alphasynth.declared import READ_OFF
 from alphasynth.formula import Formula
 from alphasynth.frames import column_names
 from alphasynth.grouping import Stored
@@ -117,10 +118,16 @@ def _columns(guarantee: PublicGuarantee) -> list[page.Block]:
         blocks.append(page.table("Models of the columns; tables keep these relations and no others", heads, lines))
     if guarantee.declared_public:
         facts = [
-            (name, "; ".join(f"{key} {_spoken(value)}" for key, value in fact.items()))
+            (name, "; ".join(f"{key} {_spoken(value)}" for key, value in fact.items() if key != READ_OFF))
             for name, fact in guarantee.declared_public.items()
         ]
         blocks.append(page.table("Declared public, and not covered by the guarantee", ("column", "what"), facts))
+    for words, marks in (
+        ("Read off the confidential table, and confirmed as public", guarantee.confirmed_public),
+        ("Read off the confidential table, and declared by nobody", guarantee.read_off_the_table),
+    ):
+        said = [(name, _spoken(found).replace("_", " ")) for name, found in marks.items()]
+        blocks += [page.table(words, ("column", "what"), said)] if said else []
     return blocks
 
 

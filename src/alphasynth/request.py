@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from alphasynth.accounting import per_draw
 from alphasynth.automatic import Automatic
+from alphasynth.confirmation import confirm, refuse
 from alphasynth.declared import Declared
 from alphasynth.errors import InputError, found, require_positive, require_whole
 from alphasynth.families import FAMILIES
@@ -41,6 +42,7 @@ class Request:
         epsilon: float | None = None,
         public: Sequence[str] = (),
         declared: Mapping[str, Mapping[str, Any]] | None = None,
+        confirm_public: str | Sequence[str] = (),
         weights: Literal["record", "column"] = "record",
         survey_weights: str | None = None,
         radius: float | Mapping[str, float] | None = None,
@@ -82,6 +84,9 @@ class Request:
         self.m = require_whole("m", m)
         self.epsilon = _positive("epsilon", epsilon)
         _check_aim(self.mechanism, self.epsilon, given)
+        self.confirmed_public, self.read_off = confirm(self.model, _names("confirm_public", confirm_public))
+        if self.strict:
+            refuse(self.read_off)
         if not self.strict and not (limits is None and step is None):
             raise InputError(f"limits and step are of a strict mechanism's public grid, found {self.mechanism.label!r}")
         if self.model is not None and not (limits is None and step is None):

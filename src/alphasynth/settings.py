@@ -30,6 +30,7 @@ class Settings:
     range: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    confirm_public: tuple[str, ...] = ()
     weights: str = "record"
     survey_weights: str | None = None
     epsilon: float | None = None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from alphasynth.binding import BoundTable
-from alphasynth.declared import Declared
+from alphasynth.declared import FACTS, READ_OFF, Declared
 from alphasynth.guarantee import PublicGuarantee, StrictTerms
 from alphasynth.table_model import TableModel, indicator_of
-
-READ_OFF = "read_off_the_table"
 
 
 def stated_columns(
@@ -31,17 +30,26 @@ def stated_columns(
     return tuple(stated)
 
 
-def stated_declarations(bound: BoundTable, given: TableModel | None) -> dict[str, Any]:
-    """What is public of each column; what was read off the table and not declared beforehand is marked so."""
-    before = {} if given is None else {column.name: column.declared.plain() for column in given.columns}
+def stated_marks(bound: BoundTable, given: TableModel, left: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """What was read off the table, by column: what the model marks so and nobody confirmed, and what the run found."""
+    stated = {name: list(marks) for name, marks in left.items()}
+    for column in given.columns:
+        before = column.declared.plain()
+        found = [fact for fact in bound.model.column(column.name).declared.plain() if fact not in before]
+        marks = stated.get(column.name, [])
+        stated[column.name] = marks + [fact for fact in found if fact not in marks]
+    return {name: marks for name, marks in stated.items() if marks}
+
+
+def stated_declarations(bound: BoundTable, marks: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """What is public of each column; what was read off the table and declared by nobody is marked so."""
     indicators = {indicator_of(column.name) for column in bound.model.columns}
     stated: dict[str, Any] = {}
     for column in bound.model.columns:
-        facts = column.declared.plain()
-        if column.name in indicators or not facts:
-            continue
-        found = sorted(set(facts) - set(before.get(column.name, {})))
-        stated[column.name] = {**facts, **({READ_OFF: found} if found else {})}
+        facts = {name: fact for name, fact in column.declared.plain().items() if name != READ_OFF}
+        found = [fact for fact in marks.get(column.name, ()) if fact in FACTS]
+        if column.name not in indicators and (facts or found):
+            stated[column.name] = {**facts, **({READ_OFF: found} if found else {})}
     return stated
 
 

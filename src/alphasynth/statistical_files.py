@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,18 @@ class Labels:
     values: dict[str, dict[Any, str]] = field(default_factory=dict)
     formats: dict[str, str] = field(default_factory=dict)
 
+    def of_declared(self, levels: Mapping[str, Sequence[Any]]) -> Labels:
+        """With no more said of these columns than a strict release may: no formats, and words of declared codes alone.
+
+        Which codes have words, and how wide a column is shown, may have been decided by what it holds.
+        """
+        named = {
+            name: {code: word for code, word in codes.items() if code in levels[name]} if name in levels else codes
+            for name, codes in self.values.items()
+        }
+        formats = {name: shown for name, shown in self.formats.items() if name not in levels}
+        return replace(self, values=named, formats=formats)
+
 
 def read_labels(path: Path) -> Labels:
     """The labels and formats of a file's columns."""
@@ -114,8 +126,11 @@ def check_names(suffix: str, names: Sequence[str]) -> None:
             )
 
 
-def prepared(table: pa.Table, path: Path, labels: Labels | None = None) -> Callable[[], None]:
-    """What writes a table in the format that the suffix names; raise `InputError` for what the format cannot hold."""
+def prepared(table: pa.Table, path: Path, labels: Labels | None = None, settled: bool = False) -> Callable[[], None]:
+    """What writes a table in the format that the suffix names; raise `InputError` for what the format cannot hold.
+
+    Whole numbers take 32 bits where they all fit, or are 64-bit floats whatever they are where types are `settled`.
+    """
     labels = labels or Labels()
     names = table.column_names
     arguments: dict[str, Any] = {"column_labels": {name: labels.words[name] for name in names if name in labels.words}}
@@ -127,7 +142,10 @@ def prepared(table: pa.Table, path: Path, labels: Labels | None = None) -> Calla
     arguments["variable_format"] = shown
     if path.suffix != ".xpt":
         arguments["variable_value_labels"] = _codes(table, labels)
-    frame = pa.table({name: _held(name, table.column(name), path.suffix) for name in names}).to_pandas()
+    held = {name: _held(name, table.column(name), path.suffix) for name in names}
+    if settled:
+        held |= {name: held[name].cast(pa.float64()) for name in whole}
+    frame = pa.table(held).to_pandas()
     if path.suffix == ".xpt":
         arguments["file_format_version"] = 5 if _fits_version_5(table) else 8
     return partial(_write, frame, path, arguments)

@@ -1,7 +1,8 @@
 """A model for a whole table, from its columns' types and ranges alone: a start, to be checked and edited by hand.
 
-No column's values are set beside another's. What is read off the table (levels, limits, gaps) goes under
-`declared_public`, where its holder sees what would be told.
+No column's values are set beside another's. All of it was read off the table and is marked so, column by column:
+levels, limits and gaps, and the choice of families, formulas and budgets, which follow from them. Limits are rounded
+outward to coarse numbers, which one row rarely moves; a far one still can, so somebody must say that they are public.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from alphasynth.gaps import missing
 from alphasynth.grouping import Stored
 from alphasynth.inspection import POISSON
 from alphasynth.priors import NormalPrior
-from alphasynth.table_model import ColumnModel, TableModel
+from alphasynth.table_model import CHOSEN, ColumnModel, TableModel
 
 # Numbers with at most this many values are levels; text with more is left out.
 FEW_VALUES, MOST_LEVELS = 8, 100
@@ -34,6 +35,8 @@ MOST_COEFFICIENTS, MOST_COVARIATE_LEVELS, MOST_DUMMIES, MOST_COVARIATES = 40, 8,
 SKEWED, ZEROS = 20.0, 0.02
 # Covariates whose limits are so far apart, or so near, are scaled by them.
 WIDE, NARROW = 100.0, 0.4
+# Limits are multiples of a step of 1, 2 or 5 times a power of ten: the least that is at least this part of the range.
+STEPS = 5
 ORDER = (
     *("bernoulli", "categorical", "normal", "log_normal", "two_part_normal", "two_part_log_normal"),
     *("poisson", "negative_binomial"),
@@ -63,24 +66,25 @@ def suggest_model(table: Stored, public: Sequence[str] = ()) -> Suggestion:
     unknown = [name for name in public if name not in names]
     if unknown:
         raise InputError(f"column {unknown[0]!r} (declared public) is not in the table")
-    columns, left_out, given = [], list[tuple[str, str]](), []
+    columns, unnamed, held_back, given = [], list[tuple[str, str]](), list[tuple[str, str]](), []
     for name in names:
         if not name.strip() or "`" in name or names.count(name) > 1:
             twice = "its name occurs twice" if names.count(name) > 1 else "its name cannot stand in a formula"
-            left_out += [(name, twice)] if (name, twice) not in left_out else []
+            unnamed += [(name, twice)] if (name, twice) not in unnamed else []
             continue
         found = _look(table, name)
         if name in public:
             given += [found] if isinstance(found, _Column) else []
         elif isinstance(found, str):
-            left_out.append((name, found))
+            held_back.append((name, found))
         else:
             columns.append(found)
     if not columns:
         raise InputError("a table must have a column that can be modelled, found none")
     columns.sort(key=lambda column: ORDER.index(column.family))
     made = [_model(column, [*given, *columns[:i]]) for i, column in enumerate(columns)]
-    return Suggestion(TableModel.of(made), tuple(left_out))
+    # What a column is called is public; what it holds is not, nor that it was left out for it.
+    return Suggestion(TableModel.of(made, [name for name, _ in held_back]), (*unnamed, *held_back))
 
 
 def write_suggestion(suggestion: Suggestion, path: Path) -> None:
@@ -114,9 +118,13 @@ def _look(table: Stored, name: str) -> _Column | str:
     if len(held) == counts.sum() > 20 and (not is_number or whole):
         return "every value differs: an identifier?"
     found = _number(name, np.asarray(plain), counts, whole) if is_number else _label(name, plain)
-    if isinstance(found, str) or not gaps:
+    if isinstance(found, str):
         return found
-    return replace(found, declared=replace(found.declared, missing="model"))
+    marks = ["levels"] if found.declared.levels else ["whole"]
+    marks = ["limits", *marks] if found.declared.limits is not None else marks
+    return replace(
+        found, declared=replace(found.declared, missing="model" if gaps else None, read_off=(*marks, "missing"))
+    )
 
 
 def _label(name: str, values: Any) -> _Column | str:
@@ -145,25 +153,35 @@ def _number(name: str, values: np.ndarray, counts: np.ndarray, whole: bool) -> _
         positive = float(values[values > 0].min())
         skewed = high / positive > SKEWED
         family = "two_part_log_normal" if skewed else "two_part_normal"
-        return _Column(name, family, Declared(limits=(outward(positive, True), outward(high, False)), whole=whole))
-    family = "log_normal" if low > 0 and high / low > SKEWED else "normal"
-    return _Column(name, family, Declared(limits=(outward(low, True), outward(high, False)), whole=whole))
+        limits = (round_number(positive, True), round_number(high, False) if skewed else outward(0.0, high)[1])
+        return _Column(name, family, Declared(limits=limits, whole=whole))
+    if low > 0 and high / low > SKEWED:
+        limits = (round_number(low, True), round_number(high, False))
+        return _Column(name, "log_normal", Declared(limits=limits, whole=whole))
+    return _Column(name, "normal", Declared(limits=outward(low, high), whole=whole))
 
 
-def outward(value: float, down: bool) -> float:
-    """A number of two digits at or beyond the value, so that the limit is not a record's own.
+def round_number(size: float, down: bool) -> float:
+    """The nearest of 1, 2 and 5 times a power of ten below a positive number or above, and never the number itself.
 
-    >>> outward(0.0123, True), outward(77.0, False), outward(-3.14, True), outward(0.0, True)
-    (0.012, 78.0, -3.2, 0.0)
+    >>> round_number(0.0123, True), round_number(77.0, False), round_number(20.0, True)
+    (0.01, 100.0, 10.0)
     """
-    if value == 0:
-        return 0.0
-    exact = Decimal(repr(value))
-    size = Decimal(1).scaleb(exact.adjusted() - 1)
-    near = (exact / size).to_integral_value(ROUND_FLOOR if down else ROUND_CEILING)
-    if near * size == exact:  # not the value itself
-        near += -1 if down else 1
-    return float(near * size)
+    exact, power = Fraction(repr(size)), math.floor(math.log10(size))
+    near = [digit * Fraction(10) ** (power + shift) for shift in (-1, 0, 1) for digit in (1, 2, 5)]
+    return float(max(n for n in near if n < exact) if down else min(n for n in near if n > exact))
+
+
+def outward(low: float, high: float) -> tuple[float, float]:
+    """Multiples of a round step beyond both ends of a range, so that no limit is a record's own; 0 is nobody's.
+
+    >>> outward(18.0, 94.0), outward(0.0, 0.97), outward(-31.4, 1234.5)
+    ((0.0, 100.0), (0.0, 1.0), (-500.0, 1500.0))
+    """
+    ends = Fraction(repr(low)), Fraction(repr(high))
+    step = Fraction(repr(round_number(math.nextafter((high - low) / STEPS, 0), False)))
+    below, above = math.ceil(ends[0] / step) - 1, math.floor(ends[1] / step) + 1
+    return (0.0 if low == 0 else float(below * step), 0.0 if high == 0 else float(above * step))
 
 
 def _model(column: _Column, before: Sequence[_Column]) -> ColumnModel:
@@ -177,7 +195,7 @@ def _model(column: _Column, before: Sequence[_Column]) -> ColumnModel:
     name = f"`{column.name}`" if not column.name.isidentifier() else column.name
     formula = f"{name} ~ {' + '.join(terms) if terms else '1'}"
     size = FAMILIES[column.family].model(column.name, column.declared, NormalPrior(), used).prior.size
-    return ColumnModel.of(formula, column.family, round(math.sqrt(size), 1), column.declared)
+    return ColumnModel.of(formula, column.family, round(math.sqrt(size), 1), column.declared, CHOSEN)
 
 
 def _width(column: _Column) -> int:

@@ -25,7 +25,7 @@ class Layout:
     """What a synthetic table looks like: its kind, its columns in order, and the values of those declared public.
 
     `public` has one entry per table row, or per line that `index` gives for each table row; `empty` holds the
-    synthesized columns without a row, which is their type.
+    synthesized columns without a row, which is their type: the table's own, or one made `by_declaration`.
     """
 
     kind: str
@@ -33,6 +33,7 @@ class Layout:
     public: Mapping[str, Any] = field(repr=False)
     empty: Mapping[str, Any] = field(repr=False)
     index: np.ndarray | None = field(default=None, repr=False)
+    by_declaration: bool = False
 
     @classmethod
     def of(cls, table: Frame, responses: Sequence[str], public: Sequence[str]) -> Layout:

@@ -29,7 +29,7 @@ from alphasynth.release import Release
 from alphasynth.request import Request
 from alphasynth.rounds import weightings
 from alphasynth.sampler import Draws, Key, child
-from alphasynth.statements import stated_columns, stated_declarations
+from alphasynth.statements import stated_columns, stated_declarations, stated_marks
 from alphasynth.synthesize import ColumnMaker, Layout, Maker, Simulation, pick, synthesize, thetas
 from alphasynth.table_model import TableModel
 from alphasynth.weighting import Weighting
@@ -57,7 +57,9 @@ class Synthesizer(Request):
     A formula is of one column, a `TableModel` (or several formulas, with a family each) of several, which are
     generated one from another. Covariates that are not among them must be declared `public`: they are released as they
     are, row by row in the table's order, and the guarantee does not cover them. `declared` says what is public about
-    columns: levels, limits, whole numbers, gaps; `survey_weights` names a public column that the report weights by.
+    columns: levels, limits, whole numbers, gaps; `confirm_public` names columns (or "all") of which a suggested model's
+    facts, read off the table, may be told: a strict mechanism refuses the others. `survey_weights` names a public
+    column that the report weights by.
     With `weights="column"` each column of a record has a weight of its own. With a `seed` a run can be repeated, and
     must not be released. Attributes that end in an underscore are confidential.
 
@@ -91,6 +93,7 @@ class Synthesizer(Request):
         picked = pick(child(key, 1), fewest, self.m)
         released = [draws.take(picked) for draws in drawn]
         promised = scored_terms(self, carried) if paths else strict.terms(problem, released)
+        marks = {} if bound is None or self.model is None else stated_marks(bound, self.model, self.read_off)
         guarantee = Guarantee(
             formula="; ".join(formula.text for formula in self.formulas),
             family=self.family if isinstance(self.family, str) else "a model of the user's own",
@@ -109,7 +112,9 @@ class Synthesizer(Request):
             releasable=self.seed is None,
             strict=promised,
             columns=() if bound is None else stated_columns(bound, promised, self.epsilon),
-            declared_public={} if bound is None else stated_declarations(bound, self.model),
+            declared_public={} if bound is None else stated_declarations(bound, marks),
+            confirmed_public=self.confirmed_public,
+            read_off_the_table=marks,
             weights=self.weights,
         )
         if grouped is not None and grouped.unit is not None:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from alphasynth.declared import Declared
+from alphasynth.declared import READ_OFF, Declared, marks_of
 from alphasynth.errors import InputError, found, require_positive
 from alphasynth.families import FAMILIES
 from alphasynth.formula import Formula
@@ -19,13 +19,22 @@ HEAD = """\
 # Everything in this file is treated as public and is listed in guarantee.json. Check it, edit it, and leave out of it
 # whatever must not be told.
 """
+MARKED = """\
+# read_off_the_table lists what was read off the confidential table, and is public only once somebody says so: check it,
+# then take its name out of the list. Missing, listed without a line of its own: no gaps were seen. At the top stand
+# columns that were left out for what they hold. A strict mechanism refuses what is still listed, unless told
+# --confirm-public NAME,... or all.
+"""
+# What may be read off the table of a column's model; of a column that is not in the model, that it was left out.
+CHOSEN, LEFT_OUT = ("family", "formula", "budget"), "left_out"
 
 
 @dataclass(frozen=True)
 class ColumnModel:
     """One column given others: a formula, a family, its public part of the budget, what is declared of it.
 
-    `where` names the indicator of its gaps: the column is modelled, and generated, where that is 0.
+    `where` names the indicator of its gaps: the column is modelled, and generated, where that is 0. `read_off` says
+    which of family, formula and budget were chosen by a look at the table.
 
     >>> ColumnModel.of("visits ~ age", "poisson").name
     'visits'
@@ -36,10 +45,16 @@ class ColumnModel:
     budget: float = 1.0
     declared: Declared = field(default_factory=Declared)
     where: str | None = None
+    read_off: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, formula: str, family: str, budget: float = 1.0, declared: Declared | Mapping[str, Any] | None = None
+        cls,
+        formula: str,
+        family: str,
+        budget: float = 1.0,
+        declared: Declared | Mapping[str, Any] | None = None,
+        read_off: Sequence[str] = (),
     ) -> ColumnModel:
         """A column model from words; raise `InputError`."""
         parsed = Formula.parse(formula)
@@ -50,7 +65,8 @@ class ColumnModel:
                 f"family of {parsed.response!r} must be one of {', '.join(FAMILIES)}, found {family!r}{hint}"
             )
         facts = declared if isinstance(declared, Declared) else Declared.of(parsed.response, declared or {})
-        return cls(parsed, family, require_positive(f"budget of {parsed.response!r}", budget), facts)
+        marks = marks_of(f"{parsed.response!r}", read_off, CHOSEN)
+        return cls(parsed, family, require_positive(f"budget of {parsed.response!r}", budget), facts, None, marks)
 
     @property
     def name(self) -> str:
@@ -67,15 +83,18 @@ class ColumnModel:
 class TableModel:
     """Column models, each after those that it needs; raise `InputError` where there is no such order.
 
+    `left_out` are columns that have no model because of what they hold.
+
     >>> model = TableModel.of([ColumnModel.of("visits ~ age", "poisson"), ColumnModel.of("age ~ 1", "poisson")])
     >>> [column.name for column in model.columns]
     ['age', 'visits']
     """
 
     columns: tuple[ColumnModel, ...]
+    left_out: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, columns: Sequence[ColumnModel]) -> TableModel:
+    def of(cls, columns: Sequence[ColumnModel], left_out: Sequence[str] = ()) -> TableModel:
         """A table model of columns in any order."""
         if not columns:
             raise InputError("a model must have at least one column, found none")
@@ -83,7 +102,10 @@ class TableModel:
         doubled = next((name for name in names if names.count(name) > 1), None)
         if doubled is not None:
             raise InputError(f"a column must have one formula, found {names.count(doubled)} for {doubled!r}")
-        return cls(_in_order(columns))
+        both = next((name for name in left_out if name in names), None)
+        if both is not None:
+            raise InputError(f"columns that were left out must not be in the model, found {both!r}")
+        return cls(_in_order(columns), tuple(left_out))
 
     @classmethod
     def read(cls, path: Path) -> TableModel:
@@ -100,7 +122,7 @@ class TableModel:
     @classmethod
     def parse(cls, content: Mapping[str, Any]) -> TableModel:
         """A table model from the content of a file; raise `InputError` for what is unknown or of the wrong kind."""
-        strange = [name for name in content if name not in ("column", "declared_public")]
+        strange = [name for name in content if name not in ("column", "declared_public", READ_OFF)]
         if strange:
             raise InputError(f"a model file must hold [[column]] and [declared_public], found {strange[0]!r}")
         entries, facts = content.get("column", []), content.get("declared_public", {})
@@ -112,19 +134,29 @@ class TableModel:
         unknown = sorted(set(facts) - {column.name for column in columns})
         if unknown:
             raise InputError(f"declared_public must be of columns in the model, found {unknown[0]!r}")
-        return cls.of(columns)
+        return cls.of(columns, marks_of("the model", content.get(READ_OFF, ())))
 
     def plain(self) -> dict[str, Any]:
         """The content of a file."""
-        columns = [{"formula": c.formula.text, "family": c.family, "budget": c.budget} for c in self.columns]
+        columns = [
+            {"formula": c.formula.text, "family": c.family, "budget": c.budget}
+            | ({READ_OFF: list(c.read_off)} if c.read_off else {})
+            for c in self.columns
+        ]
         declared = {c.name: c.declared.plain() for c in self.columns if c.declared.plain()}
-        return {"column": columns, **({"declared_public": declared} if declared else {})}
+        left_out = {READ_OFF: list(self.left_out)} if self.left_out else {}
+        return {**left_out, "column": columns, **({"declared_public": declared} if declared else {})}
 
     def toml(self) -> str:
         """As a `model.toml`."""
         import tomli_w
 
-        return HEAD + "\n" + tomli_w.dumps(self.plain())
+        content = self.plain()
+        columns = "\n".join("[[column]]\n" + tomli_w.dumps(entry) for entry in content.pop("column"))
+        facts = content.pop("declared_public", {})
+        parts = [tomli_w.dumps(content)] if content else []
+        parts += [columns, *([tomli_w.dumps({"declared_public": facts})] if facts else [])]
+        return HEAD + (MARKED if self.read_off else "") + "\n" + "\n".join(parts)
 
     def column(self, name: str) -> ColumnModel:
         """The model of one column."""
@@ -134,6 +166,13 @@ class TableModel:
     def declared(self) -> dict[str, Declared]:
         """What is declared of each column."""
         return {column.name: column.declared for column in self.columns}
+
+    @property
+    def read_off(self) -> dict[str, tuple[str, ...]]:
+        """What was read off the table and nobody has confirmed, by column; of one without a model, that it has none."""
+        marks = {column.name: (*column.read_off, *column.declared.read_off) for column in self.columns}
+        marks |= dict.fromkeys(self.left_out, (LEFT_OUT,))
+        return {name: facts for name, facts in marks.items() if facts}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,7 +214,7 @@ class TableModel:
                 levels = Declared(levels=(False, True))
                 columns.append(ColumnModel(Formula.parse(text), "bernoulli", half, levels))
             columns.append(replace(whole, budget=half, where=gappy[column.name]))
-        return TableModel.of(columns)
+        return TableModel.of(columns, self.left_out)
 
 
 def indicator_of(name: str) -> str:
@@ -194,7 +233,7 @@ def _of(entry: Mapping[str, Any]) -> str:
 
 def _column(entry: Mapping[str, Any], facts: Mapping[str, Any]) -> ColumnModel:
     known = ("formula", "family", "budget")
-    strange = [name for name in entry if name not in known]
+    strange = [name for name in entry if name not in (*known, READ_OFF)]
     if strange:
         raise InputError(f"a column of a model has a formula, a family and a budget, found {strange[0]!r}{_of(entry)}")
     for name in known[:2]:
@@ -203,7 +242,11 @@ def _column(entry: Mapping[str, Any], facts: Mapping[str, Any]) -> ColumnModel:
             raise InputError(f"a column of a model must have a {name}, found {what}{_of(entry)}")
     name = Formula.parse(entry["formula"]).response
     return ColumnModel.of(
-        entry["formula"], entry["family"], entry.get("budget", 1.0), Declared.of(name, facts.get(name, {}))
+        entry["formula"],
+        entry["family"],
+        entry.get("budget", 1.0),
+        Declared.of(name, facts.get(name, {})),
+        entry.get(READ_OFF, ()),
     )
 
 

@@ -30,6 +30,7 @@ BROKEN = 3  # exit code
 # Options of `synthesize` that say what is audited; the rest say where a run goes.
 OPTIONS = (
     *("table", "config", "model", "formula", "family", "levels", "range", "whole", "missing", "weights"),
+    "confirm_public",
     *("mechanism", "m", "epsilon", "public", "scale", "shift", "radius", "distance", "relative", "within", "k"),
     *("alpha", "cap", "cut", "share", "reach", "beta", "bound", "limits", "step"),
     *("prior", "sampler", "draws", "thresh", "seed", "delimiter", "encoding"),
@@ -236,7 +237,7 @@ def settings_of(options: dict[str, Any]) -> Settings:
 def as_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Options that were given, as settings: lists cut at commas, numbers where words are allowed too."""
     given = {name: value for name, value in options.items() if value is not None}
-    names = ("public", "within", "limits", "step", "radius", "range", "whole", "missing")
+    names = ("public", "within", "limits", "step", "radius", "range", "whole", "missing", "confirm_public")
     lists: dict[str, Any] = {name: split(given[name]) or [] for name in names if name in given}
     if isinstance(given.get("model"), Path):
         lists["model"] = str(given["model"])

@@ -149,6 +149,8 @@ def conform(held: Records, table: Records) -> Records:
 
 def _conform(name: str, held: Any, column: Any) -> np.ndarray:
     if is_numeric(held):
+        if not is_numeric(column) and set(np.char.lower(as_text(column))) <= {"true", "false"}:
+            return (np.char.lower(as_text(column)) == "true").astype(np.float64)  # declared so of zeros and ones
         if not is_numeric(column):
             raise InputError(f"column {name!r} must hold numbers like the confidential one, found something else")
         return np.asarray(column, np.float64)

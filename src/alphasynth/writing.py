@@ -37,11 +37,15 @@ def nothing() -> None:
 
 @dataclass(frozen=True)
 class Style:
-    """How files look, beside their format: text files with what `safe` guards from spreadsheets; labels of others."""
+    """How files look, beside their format: text files with what `safe` guards from spreadsheets; labels of others.
+
+    `settled`: types come from declarations, so that none is chosen by what the values need.
+    """
 
     delimiter: str = ","
     safe: bool = True
     labels: Labels | None = None
+    settled: bool = False
 
 
 def write_table(
@@ -53,7 +57,8 @@ def write_table(
     keep the input's integer type if they all fit, else they take 64 bits: where that turns out on the way, the same
     table is simulated again from the start.
     """
-    chunks, style = _Uniform(simulation), style or Style()
+    style = replace(style or Style(), settled=simulation.layout.by_declaration)
+    chunks = _Uniform(simulation)
     _write(chunks, path, style, begin)
     if chunks.outgrown:
         path.unlink()
@@ -88,7 +93,7 @@ class _Uniform:
 def _write(chunks: _Uniform, path: Path, style: Style, begin: Callable[[], None]) -> None:
     schema = chunks.first.schema
     if path.suffix in STATISTICAL:  # made whole in memory, and checked there
-        write = prepared(pa.Table.from_batches(chunks, schema), path, style.labels)
+        write = prepared(pa.Table.from_batches(chunks, schema), path, style.labels, style.settled)
         begin()
         write()
         return
