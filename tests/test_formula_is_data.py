@@ -155,6 +155,16 @@ def test_a_run_folder_that_does_not_hold_what_was_released_is_refused(table, cap
     assert "must hold what was released, found nothing" in one_sentence(capsys)
 
 
+def test_files_that_nest_without_end_are_refused(table, capsys):
+    Path("deep.toml").write_text("m = " + "[" * 100_000)
+    assert run("synthesize", "--config", "deep.toml") == 2
+    assert "must be TOML" in one_sentence(capsys)
+    assert run("synthesize", table, "--model", "deep.toml", "--mechanism", "SW", "--m", "1", "--out", "run") == 2
+    assert "must be TOML" in one_sentence(capsys)
+    Path("guarantee.json").write_text("[" * 100_000)  # beside a table that is compared
+    assert run("evaluate", table, table, "--columns", "visits,age") == 0
+
+
 @pytest.mark.parametrize("name", ["frexp", "modf", "divmod", "add.reduce", "mean", "load", "save", "nothing"])
 def test_functions_that_are_not_listed(table, capsys, name):
     assert synthesize(table, "--formula", f"visits ~ np.{name}(age)", "--public", "age") == 2
