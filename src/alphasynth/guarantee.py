@@ -155,8 +155,8 @@ class PublicGuarantee:
     columns: tuple[dict[str, Any], ...] = ()
     declared_public: dict[str, Any] = field(default_factory=dict)
     weights: str = "record"
-    confirmed_public: dict[str, Any] = field(default_factory=dict)
-    read_off_the_table: dict[str, Any] = field(default_factory=dict)
+    confirmed_public: dict[str, list[str]] = field(default_factory=dict)
+    read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """One honest sentence."""
@@ -210,8 +210,8 @@ class Guarantee:
     columns: tuple[dict[str, Any], ...] = ()
     declared_public: dict[str, Any] = field(default_factory=dict)
     weights: str = "record"
-    confirmed_public: dict[str, Any] = field(default_factory=dict)
-    read_off_the_table: dict[str, Any] = field(default_factory=dict)
+    confirmed_public: dict[str, list[str]] = field(default_factory=dict)
+    read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def scope(self) -> str:
