@@ -142,10 +142,10 @@ def test_a_file_whose_marks_were_taken_out_is_anybodys_declaration(folder, tmp_p
 
 
 @pytest.mark.parametrize("how", ["refused", "unknown", "confirmed"])
-def test_the_documented_way_to_a_strict_table(folder, how, capsys):
+def test_the_documented_way_to_a_strict_table(folder, how, tmp_path, capsys):
     """Refused as it stands, and before anything is written; with a confirmation, which the guarantee lists."""
     more = {"refused": [], "unknown": ["--confirm-public", "all,agee"], "confirmed": ["--confirm-public", "sex,all"]}
-    out = folder / how
+    out = tmp_path / how
     words = ["--model", folder / "model.toml", "--mechanism", "Censored", "--epsilon", "20", "--m", "1"]
     words += ["--draws", "200", "--no-report", "--quiet", "--seed", "1", "--out", out]
     code = run("synthesize", folder / "t.parquet", *words, *more[how])
@@ -154,7 +154,7 @@ def test_the_documented_way_to_a_strict_table(folder, how, capsys):
         assert code == 2
         assert "confirm" in error
         assert not out.exists()
-        assert not (folder / "alphasynth-ledger.sqlite").exists()
+        assert not (tmp_path / "alphasynth-ledger.sqlite").exists()
         return
     assert code == 0
     stated = json.loads((out / "release" / "guarantee.json").read_text())
@@ -166,13 +166,13 @@ def test_the_documented_way_to_a_strict_table(folder, how, capsys):
     assert kept == TableModel.read(folder / "model.toml"), "marks stay in the file of the run"
     assert tomllib.loads((out / "confidential" / "run.toml").read_text())["confirm_public"] == ["sex", "all"]
     assert run("synthesize", "--config", out / "confidential" / "run.toml", "--quiet") == 0
-    again = json.loads((folder / "confirmed-2" / "release" / "guarantee.json").read_text())
+    again = json.loads((tmp_path / "confirmed-2" / "release" / "guarantee.json").read_text())
     assert again["confirmed_public"] == stated["confirmed_public"]
 
 
-def test_an_instance_run_says_what_is_still_marked(folder, capsys):
+def test_an_instance_run_says_what_is_still_marked(folder, tmp_path, capsys):
     words = ["--model", folder / "model.toml", "--mechanism", "Unweighted", "--m", "1", "--draws", "200", "--seed", "1"]
-    out = folder / "instance"
+    out = tmp_path / "instance"
     code = run("synthesize", folder / "t.parquet", *words, "--confirm-public", "sex,age.limits", "--out", out)
     assert code == 0
     assert "'age', 'visits', 'person' hold facts read off the table" in capsys.readouterr().out.replace("\n", " ")

@@ -88,6 +88,8 @@ def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
     fields = {field.name: field.type for field in dataclasses.fields(PublicGuarantee)}
     of_columns = {name: fields.pop(name) for name in ("columns", "declared_public")}  # what these hold is checked below
     assert of_columns == {"columns": "tuple[dict[str, Any], ...]", "declared_public": "dict[str, Any]"}
+    by_column = {fields.pop(name) for name in ("confirmed_public", "read_off_the_table")}
+    assert by_column == {"dict[str, list[str]]"}  # names of columns and of facts
     assert set(fields.values()) <= PLAIN
     policy = ["epsilon", "policy_epsilon", "thresh"]
     strict = ["scalar", "epsilon_replace", "rho", "delta", "epsilon_at_delta"]  # of policy and public inputs alone

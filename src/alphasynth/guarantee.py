@@ -181,8 +181,8 @@ class PublicGuarantee:
     declared_public: dict[str, Any] = field(default_factory=dict)
     weights: str = "record"
     combining: str = CENTRED
-    confirmed_public: dict[str, Any] = field(default_factory=dict)
-    read_off_the_table: dict[str, Any] = field(default_factory=dict)
+    confirmed_public: dict[str, list[str]] = field(default_factory=dict)
+    read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def spread(self) -> float | str | None:
@@ -247,8 +247,8 @@ class Guarantee:
     columns: tuple[dict[str, Any], ...] = ()
     declared_public: dict[str, Any] = field(default_factory=dict)
     weights: str = "record"
-    confirmed_public: dict[str, Any] = field(default_factory=dict)
-    read_off_the_table: dict[str, Any] = field(default_factory=dict)
+    confirmed_public: dict[str, list[str]] = field(default_factory=dict)
+    read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def scope(self) -> str:
