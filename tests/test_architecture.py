@@ -21,7 +21,8 @@ ORDER = [
     *("errors", "accounting", "randomness", "exponential"),
     *("frames", "grouping", "records", "formula", "counting", "weighting", "declared"),
     *("model", "contribution", "priors", "counts", "categories", "continuous", "two_part", "families", "own_model"),
-    *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "public_grid", "automatic"),
+    *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid"),
+    *("axes", "quanta", "separable", "clipped_sums", "public_grid", "automatic"),
     *("lipschitz", "fit", "chain", "weights", "calibrate", "mechanism"),
     *(
         "table_model",

@@ -34,6 +34,7 @@ VALUES = {
     **dict.fromkeys(["normal", "log_normal", "gamma"], np.array([1.5, 8.0, 20.0, 49.0])),
     **dict.fromkeys(["two_part_normal", "two_part_log_normal", "two_part_gamma"], np.array([0.0, 1.5, 8.0, 49.0])),
     **dict.fromkeys(COUNTS, np.array([0.0, 1.0, 2.0, 5.0, 30.0])),
+    **dict.fromkeys([name for name in COUNTS if "truncated" in name], np.array([1.0, 2.0, 5.0, 30.0])),
 }
 
 
@@ -63,6 +64,7 @@ def _scaled(theta, declared, logarithmic):
 def _oracle(name, theta, declared, y):
     """Log density or probability of one value, by SciPy."""
     inner = name.removeprefix("zero_inflated_").removeprefix("hurdle_").removeprefix("two_part_")
+    inner = inner.removeprefix("zero_truncated_")
     if inner == "bernoulli":
         return stats.bernoulli.logpmf(TWO.levels.index(y), 1 / (1 + np.exp(-theta["beta"][0])))
     if inner == "categorical":
@@ -86,6 +88,8 @@ def _oracle(name, theta, declared, y):
         share = 1 / (1 + np.exp(-theta["gamma"][0])) if "gamma" in theta else None
         if name.startswith("zero_inflated"):
             return np.log(share * (y == 0) + (1 - share) * np.exp(value))
+        if name.startswith("zero_truncated"):
+            return value - np.log(1 - zero)
         if name.startswith("hurdle"):
             return np.log(1 - share) if y == 0 else np.log(share) + value - np.log(1 - zero)
         return value

@@ -19,7 +19,7 @@ from alphasynth.gaps import stand_in
 from alphasynth.model import Model, Theta
 from alphasynth.sampler import Key
 from alphasynth.synthesize import Filled
-from alphasynth.table_model import ColumnModel, indicator_of
+from alphasynth.table_model import ColumnModel
 
 # Values beyond declared limits are drawn again so many times, and then brought to the nearest limit.
 TRIES = 50
@@ -50,8 +50,7 @@ class TableMaker:
         """Synthesized columns of new records beside these rows of the table; indicators are worked into gaps."""
         records, model = self.bound.chain.records, self.bound.model
         made: dict[str, Any] = {}
-        gaps = [column.where for column in model.columns if column.where is not None]
-        inputs = [name for name in dict.fromkeys((*model.inputs, *gaps)) if name not in model.names]
+        inputs = [name for name in dict.fromkeys((*model.inputs, *sorted(model.helpers))) if name not in model.names]
         if inputs:  # public columns, row by row
             lines = records.rows_in_order[beside]
             made |= {name: records.columns[name][lines] for name in inputs}
@@ -61,10 +60,12 @@ class TableMaker:
         ):
             design = {} if spec is None else {"X": self._design(column, spec, made)}
             made[column.name] = _values(rng, column, plain(block.model), dict(theta), design, len(beside))
-            if column.where:  # what stands in for a gap is what stood in for it in the table
-                gone = np.asarray(made[column.where]).astype(bool)
-                made[column.name] = np.where(gone, stand_in(column.declared), made[column.name])
-        return {column.name: self._filled(column, made) for column in model.columns if not self._is_indicator(column)}
+            for name, wanted in reversed(column.where):
+                # What stands in for a gap is what stood in for it in the table; what is not above 0 is 0.
+                other = stand_in(column.declared) if name == column.gap else 0
+                holds = np.asarray(made[name]).astype(bool) == wanted
+                made[column.name] = np.where(holds, made[column.name], other)
+        return {column.name: self._filled(column, made) for column in model.columns if column.name not in model.helpers}
 
     def _design(self, column: ColumnModel, spec: Any, made: Mapping[str, Any]) -> np.ndarray:
         frame = covariates(column.formula, made, self.bound.model.declared)
@@ -76,11 +77,8 @@ class TableMaker:
                 "are not; declare limits of its columns, or use terms such as np.log1p"
             ) from None
 
-    def _is_indicator(self, column: ColumnModel) -> bool:
-        return any(column.name == indicator_of(other.name) for other in self.bound.model.columns)
-
     def _filled(self, column: ColumnModel, made: Mapping[str, Any]) -> Filled:
-        missing = None if column.where is None else np.asarray(made[column.where]).astype(bool)
+        missing = None if column.gap is None else np.asarray(made[column.gap]).astype(bool)
         return Filled(made[column.name], missing, column.declared.levels)
 
 

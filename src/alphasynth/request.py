@@ -80,8 +80,9 @@ class Request:
         _check_aim(self.mechanism, self.epsilon, given)
         if not self.strict and not (limits is None and step is None):
             raise InputError(f"limits and step are of a strict mechanism's public grid, found {self.mechanism.label!r}")
-        if self.model is not None and not (limits is None and step is None):
-            raise InputError("limits and step are of one column's public grid, found them with a table model")
+        several = self.model is not None and len(self.model.columns) > 1
+        if several and not (limits is None and step is None):
+            raise InputError("limits and step are of one column's public grid, found them with several columns")
         self.grid = PublicGrid(limits or {}, step)
         self.weights = _weights(weights, self.model, self.strict)
         _check_distance(self.mechanism, self.model, self.weights)

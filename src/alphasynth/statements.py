@@ -7,7 +7,7 @@ from typing import Any
 from alphasynth.binding import BoundTable
 from alphasynth.declared import Declared
 from alphasynth.guarantee import PublicGuarantee, StrictTerms
-from alphasynth.table_model import TableModel, indicator_of
+from alphasynth.table_model import TableModel
 
 READ_OFF = "read_off_the_table"
 
@@ -34,11 +34,10 @@ def stated_columns(
 def stated_declarations(bound: BoundTable, given: TableModel | None) -> dict[str, Any]:
     """What is public of each column; what was read off the table and not declared beforehand is marked so."""
     before = {} if given is None else {column.name: column.declared.plain() for column in given.columns}
-    indicators = {indicator_of(column.name) for column in bound.model.columns}
     stated: dict[str, Any] = {}
     for column in bound.model.columns:
         facts = column.declared.plain()
-        if column.name in indicators or not facts:
+        if column.name in bound.model.helpers or not facts:
             continue
         found = sorted(set(facts) - set(before.get(column.name, {})))
         stated[column.name] = {**facts, **({READ_OFF: found} if found else {})}

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.automatic import Automatic
+from alphasynth.axes import MOST_PARAMETERS, NATURAL_ENDS, default_of
 from alphasynth.chain import AnyProblem, Chain
 from alphasynth.contribution import (
     BetaDivergence,
@@ -25,14 +26,16 @@ from alphasynth.contribution import (
     Strict,
     plain,
 )
+from alphasynth.continuous import Gamma, Normal
 from alphasynth.counts import NegativeBinomial, Poisson, count_columns
 from alphasynth.errors import InputError, StrictWarning
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.guarantee import StrictTerms
 from alphasynth.model import PEAK, Array, Columns, Model, Rows
 from alphasynth.priors import LinearPrior, OrdinalPrior, PairPrior
-from alphasynth.public_grid import DEFAULTS, QUANTA, Axis, PublicGrid, coordinate_names, points
+from alphasynth.public_grid import QUANTA, Axis, PublicGrid, coordinate_names, points
 from alphasynth.sampler import Draws, Sampler
+from alphasynth.two_part import ZeroTruncated
 
 # Records simulated to see how sharply a released draw's posterior is curved, and the points wanted per standard
 # deviation: one widens it by 4 %.
@@ -47,11 +50,11 @@ def bind(
 ) -> tuple[Bounded, Sampler, Recentring | None]:
     """The model with bounded contributions at an epsilon per draw, what draws from it, and what follows a first draw.
 
-    Without a sampler of the user's, models of one or two parameters are drawn exactly on the public grid.
+    Without a sampler of the user's, models that have a public grid are drawn exactly on it.
     """
     model = plain(model)
     if sampler is None:
-        sampler = grid if _is_exact(contribution, model, rows.columns, grid) else Automatic()
+        sampler = grid if is_exact(contribution, model, "X" in rows.columns, grid) else Automatic()
     if isinstance(contribution, BetaDivergence) and isinstance(sampler, PublicGrid):
         bound = largest_probability(model, sampler, rows.columns)
         if contribution.bound is not None and contribution.bound < bound:
@@ -96,14 +99,17 @@ def _log_lik(model: Model, u: Array, columns: Columns) -> Array:
     return model.log_lik(model.prior.constrain(u), columns)
 
 
-def _is_exact(contribution: Strict, model: Model, columns: Columns, grid: PublicGrid) -> bool:
-    """Whether the public grid is to be used: where it was asked for, and wherever it can be."""
+def is_exact(contribution: Strict, model: Model, covariates: bool, grid: PublicGrid) -> bool:
+    """Whether a column is drawn exactly, on the public grid: where that was asked for, and wherever it can be.
+
+    Said from public facts alone: the family, whether it has covariates, the grid that was given, the contribution.
+    """
     if grid.limits or grid.step is not None:
         return True
-    if isinstance(contribution, BetaDivergence) and "X" in columns:
+    if isinstance(contribution, BetaDivergence) and covariates:
         return False  # a sum for every row and point would take hours
-    names = coordinate_names(model, columns)
-    return len(names) <= 2 and all(name.partition("[")[0] in DEFAULTS for name in names)
+    names = coordinate_names(model, {"X": None} if covariates else {})
+    return len(names) <= MOST_PARAMETERS and all(default_of(model, name, len(names)) for name in names)
 
 
 def terms(problem: AnyProblem, released: Sequence[Draws]) -> StrictTerms | None:
@@ -242,12 +248,14 @@ def _say(words: str, suffers: str = " does not suffer") -> None:
 
 
 def at_limit(axes: tuple[Axis, ...], released: Draws) -> list[Axis]:
-    """Axes of which a released draw lies within a few steps of a limit."""
-    return [
-        axis
-        for axis, u in zip(axes, released.u.T, strict=True)
-        if (u < axis.u[0] + NEAR * axis.step).any() or (u > axis.u[-1] - NEAR * axis.step).any()
-    ]
+    """Axes of which a released draw lies within a few steps of a limit, where the family goes on beyond it."""
+    found = []
+    for axis, u in zip(axes, released.u.T, strict=True):
+        end = NATURAL_ENDS.get(axis.name)
+        low = end != "low" and (u < axis.u[0] + NEAR * axis.step).any()
+        high = end != "high" and (u > axis.u[-1] - NEAR * axis.step).any()
+        found += [axis] if low or high else []
+    return found
 
 
 def _drop(model: Bounded, rows: Columns, counts: np.ndarray, released: Draws, steps: Sequence[float]) -> np.ndarray:
@@ -259,11 +267,20 @@ def _drop(model: Bounded, rows: Columns, counts: np.ndarray, released: Draws, st
         X, times = np.unique(np.repeat(np.asarray(rows["X"]), counts, axis=0), axis=0, return_counts=True)
         columns["X"] = X[rng.choice(len(X), SIMULATED, p=times / times.sum())]
     y = np.asarray(model.simulate(rng, theta, columns, SIMULATED), np.float64)
-    columns |= count_columns(y) if isinstance(model.model, Poisson | NegativeBinomial) else {"y": y}
+    columns |= _read(model.model, y)
     columns[PEAK] = model.model.peak(columns)  # type: ignore[attr-defined]
     u, moves = released.u[0], np.diag(steps)
     here, *around = (float(_mean(model, at, columns)) for at in (u, *(u + moves), *(u - moves)))
     return here - np.reshape(around, (2, len(steps))).mean(axis=0)
+
+
+def _read(model: Model, y: np.ndarray) -> Columns:
+    """What a family reads of simulated values, which are on its own scale."""
+    if isinstance(model, Poisson | NegativeBinomial | ZeroTruncated):
+        return count_columns(y)
+    if isinstance(model, Normal):
+        return {"y": y, "log_unit": np.zeros(len(y))}
+    return {"y": y, "log_y": np.log(y), "log_unit": np.zeros(len(y))} if isinstance(model, Gamma) else {"y": y}
 
 
 @partial(jax.jit, static_argnames="model")
