@@ -89,7 +89,7 @@ def _oracle(name, theta, declared, y):
         if name.startswith("zero_inflated"):
             return np.log(share * (y == 0) + (1 - share) * np.exp(value))
         if name.startswith("zero_truncated"):
-            return value - np.log(1 - zero)
+            return value - np.log(1 - zero) if y else -np.inf
         if name.startswith("hurdle"):
             return np.log(1 - share) if y == 0 else np.log(share) + value - np.log(1 - zero)
         return value
@@ -202,7 +202,7 @@ def test_wild_negative_binomials_above_zero_come_to_an_end(mean, phi):
 def test_power_sums_are_sums(name):
     model, declared = _bound(name)
     _, theta = _theta(model, 2)
-    values = np.arange(4_000.0) if name in COUNTS else np.array(declared.levels)
+    values = np.arange("truncated" in name, 4_000.0) if name in COUNTS else np.array(declared.levels)
     log_lik = np.asarray(model.log_lik(theta, model.read("y", values, declared, True)))
     assert float(model.power_sum(theta, {}, 1.5)) == pytest.approx(np.exp(1.5 * log_lik).sum(), rel=1e-5)
 
@@ -282,6 +282,7 @@ def test_values_come_back_from_their_codes(name):
         ("log_normal", np.array([1.0]), Declared(limits=(-1.0, 5.0)), "lower limit of 'y' must be above 0"),
         ("two_part_gamma", np.array([-1.0, 0.0]), LIMITS, "within its declared limits"),
         ("hurdle_poisson", np.array([-1.0, 0.0]), Declared(), "counts of at least 0"),
+        ("zero_truncated_poisson", np.array([0.0, 1.0]), Declared(), "counts above 0"),
         ("two_part_normal", np.array(["a"]), LIMITS, "must hold numbers"),
     ],
 )

@@ -7,7 +7,7 @@ proposes by them and judges by the whole numbers of `quanta`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -58,16 +58,22 @@ def bounds(
     first = None if centre is None else {name: value[0] for name, value in _constrain(model, centre[None]).items()}
     family = separate(model.model, sorted_columns, corners, first)
     sums = _Sums.of(model, family, times)
-    total, slack = (np.empty([axis.points for axis in axes]) for _ in range(2))
-    places = axes[0].u
-    for number, dispersion in enumerate(axes[1].u if len(axes) > 1 else [None]):
-        u = places[:, None] if dispersion is None else np.column_stack([places, np.full(len(places), dispersion)])
-        theta = {name: value if name == "beta" else value[0] for name, value in _constrain(model, u).items()}
-        found = sums.along(family.line(theta))
-        where = np.s_[:] if dispersion is None else np.s_[:, number]
-        total[where], slack[where] = found
-    total, slack = total.ravel(), slack.ravel()
+    lines = axes[1].points if len(axes) > 1 else 1
+    found = np.empty((2, axes[0].points, lines))
+    for number, theta in enumerate(_lines(model, axes)):
+        found[:, :, number] = sums.along(family.line(theta))
+    total, slack = found.reshape(2, -1)
     return Bounds(np.maximum(total - slack, 0.0), np.minimum(total + slack, float(QUANTA) * times.sum()))
+
+
+def _lines(model: Bounded, axes: tuple[Axis, ...]) -> Iterator[Theta]:
+    """Parameters along the first axis, all of one dispersion, for each that there is."""
+    u = np.full((axes[1].points if len(axes) > 1 else 1, len(axes)), axes[0].u[0])
+    if len(axes) > 1:
+        u[:, 1] = axes[1].u
+    spread = {name: value for name, value in _constrain(model, u).items() if name != "beta"}
+    for number in range(len(u)):
+        yield {"beta": axes[0].u[:, None], **{name: value[number] for name, value in spread.items()}}
 
 
 def _constrain(model: Bounded, u: np.ndarray) -> Theta:

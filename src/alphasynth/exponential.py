@@ -63,7 +63,7 @@ def draw_between(
     drawn = np.full(number, -1, np.int64)
     while (pending := np.flatnonzero(drawn < 0)).size:
         undecided = []
-        for i in pending:
+        for i in pending.tolist():
             t = int(np.searchsorted(sums, stream.below(int(sums[-1])), side="right"))
             factor, bits = Fraction(SCALE * int(prior[t]), int(ceiling[t])), stream.bits(BITS)
             least, most = ((base - Fraction(end)) * quantum - Fraction(top) for end in (float(high[t]), float(low[t])))
@@ -71,7 +71,7 @@ def draw_between(
             if bits + 1 <= factor * _enclose(least, 50)[0] * (1 << BITS):
                 drawn[i] = t
             elif bits < factor * _enclose(most, 50)[1] * (1 << BITS):
-                undecided.append((int(i), t, factor, bits))
+                undecided.append((i, t, factor, bits))
         if undecided:
             costs = exact(np.array([t for _, t, _, _ in undecided]))
             for (i, t, factor, bits), cost in zip(undecided, costs, strict=True):

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from alphasynth import exponential
-from alphasynth.axes import DEFAULTS, MOST_PARAMETERS, Axis, Default, default_of, points, points_at, size_of
+from alphasynth.axes import MOST_PARAMETERS, Axis, Default, default_of, points, points_at, size_of
 from alphasynth.clipped_sums import Bounds, bounds, can_bound
 from alphasynth.contribution import Bounded, plain
 from alphasynth.density import Target
@@ -31,9 +31,18 @@ from alphasynth.randomness import Stream
 from alphasynth.sampler import Draws, Key
 
 __all__ = [
-    *("DEFAULTS", "QUANTA", "Axis", "PublicGrid", "coordinate_names", "cost_of_row", "points", "prepare"),
-    *("prior_weights", "total_cost"),
+    "QUANTA",
+    "Axis",
+    "PublicGrid",
+    "coordinate_names",
+    "cost_of_row",
+    "points",
+    "prepare",
+    "prior_weights",
+    "total_cost",
 ]
+# Points of an axis that has no default, unless a step is given.
+MOST_OWN_POINTS = 801
 # The prior on the grid, in whole numbers: that of its highest point.
 PRIOR_SCALE = 1 << 40
 # Evaluations of a row at a point that sums are counted by before anything is drawn, and tiles that are at once.
@@ -91,7 +100,7 @@ class PublicGrid:
             raise InputError(f"limits must be given for {name}, which has no public default, found none")
         low, high = self.limits[name] if default is None or name in self.limits else default[:2]
         logarithmic = default.logarithmic if default else False
-        points = default.points if default else DEFAULTS["beta"].points
+        points = default.points if default else MOST_OWN_POINTS
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
         if step is not None:
             span = math.log(high / low) if logarithmic else high - low

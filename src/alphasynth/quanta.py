@@ -67,7 +67,9 @@ class Costs:
             for start in range(0, len(numbers), TILES):
                 part = places[start : start + TILES]
                 wanted = _padded(part, TILES), np.int32(len(part))
-                found = _cost_of_tiles(self.model, self.side, padded, shared, *wanted, rows, times, np.int32(len(lines)))
+                found = _cost_of_tiles(
+                    self.model, self.side, padded, shared, *wanted, rows, times, np.int32(len(lines))
+                )
                 total[start : start + len(part)] += np.asarray(found)[: len(part)]
         return total
 

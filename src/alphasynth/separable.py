@@ -13,7 +13,7 @@ part of its derivative that depends on v, crosses a level that depends on the po
     negative    x' = log v - psi(v + phi) + log(1 + phi / mu). s(v) = psi(v + phi) - log v falls for ever where
     binomial    phi >= 1/2, since psi'(z) < 1 / (z - 1/2); else s' changes its sign once, since z - 1 / psi'(z) rises
                 from 0 to 1/2 (psi'^2 + psi'' > 0), and from there s rises to 0 from below. The level is above 0.
-    above 0     the same and a constant of the point from FEWEST on, where the two peaks differ by less than exp(-FEWEST).
+    above 0     the same and a constant of the point from FEWEST on, where the peaks differ by less than exp(-FEWEST).
     second      f_first - f: psi(v + phi_first) - psi(v + phi) is monotone, so x is convex or concave; the others are
     stage       quadratic in v (normal), c y + d log y (gamma) or linear (Poisson).
 """
@@ -153,7 +153,7 @@ def _normal(columns: Columns, theta: Theta, first: Theta | None) -> Line:
 
 def _gamma(columns: Columns, theta: Theta, first: Theta | None) -> Line:
     eta, shape = np.asarray(theta["beta"])[:, 0], float(theta["shape"])
-    rate = shape * np.exp(-eta)
+    rate = shape * np.exp(np.minimum(-eta, 700.0))  # a finite number, beyond which all is cut
     constant = shape * (eta - np.log(shape)) + gammaln(shape)
     coefficients = np.stack([constant, np.ones_like(eta), np.full_like(eta, -shape), rate])
     other, other_rate = 0.0, 0.0

@@ -16,6 +16,7 @@ import numpy as np
 from alphasynth.automatic import Automatic
 from alphasynth.axes import MOST_PARAMETERS, NATURAL_ENDS, default_of
 from alphasynth.chain import AnyProblem, Chain
+from alphasynth.continuous import Gamma, Normal
 from alphasynth.contribution import (
     BetaDivergence,
     BetaDivergenceAt,
@@ -26,12 +27,11 @@ from alphasynth.contribution import (
     Strict,
     plain,
 )
-from alphasynth.continuous import Gamma, Normal
 from alphasynth.counts import NegativeBinomial, Poisson, count_columns
 from alphasynth.errors import InputError, StrictWarning
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.guarantee import StrictTerms
-from alphasynth.model import PEAK, Array, Columns, Model, Rows
+from alphasynth.model import PEAK, SMALLEST_CAPACITY, Array, Columns, Model, Rows
 from alphasynth.priors import LinearPrior, OrdinalPrior, PairPrior
 from alphasynth.public_grid import QUANTA, Axis, PublicGrid, coordinate_names, points
 from alphasynth.sampler import Draws, Sampler
@@ -90,13 +90,21 @@ def _log_lik_at(model: Model, u: np.ndarray, rows: Rows, one_by_one: bool) -> np
     """f of every line at one draw; for exact draws one by one through one program, so that no line's place matters."""
     if not one_by_one:
         return np.asarray(_log_lik(model, u, rows.columns))[: rows.size]
-    lines = ({name: column[i : i + 1] for name, column in rows.columns.items()} for i in range(rows.size))
-    return np.concatenate([np.asarray(_log_lik(model, u, line)) for line in lines])
+    # Capacities are whole numbers of chunks, so the program has one shape.
+    chunks = range(0, rows.size, SMALLEST_CAPACITY)
+    parts = [{name: c[first : first + SMALLEST_CAPACITY] for name, c in rows.columns.items()} for first in chunks]
+    return np.concatenate([np.asarray(_log_lik_by_line(model, u, part)) for part in parts])[: rows.size]
 
 
 @partial(jax.jit, static_argnames="model")
 def _log_lik(model: Model, u: Array, columns: Columns) -> Array:
     return model.log_lik(model.prior.constrain(u), columns)
+
+
+@partial(jax.jit, static_argnames="model")
+def _log_lik_by_line(model: Model, u: Array, columns: Columns) -> Array:
+    theta = model.prior.constrain(u)
+    return jax.lax.map(lambda line: model.log_lik(theta, {name: v[None] for name, v in line.items()})[0], columns)
 
 
 def is_exact(contribution: Strict, model: Model, covariates: bool, grid: PublicGrid) -> bool:
