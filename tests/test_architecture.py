@@ -36,7 +36,7 @@ ORDER = [
         "synthesize",
         "generate",
     ),
-    *("divergence", "neighbours", "density_audit", "draw_audit", "black_box", "audit"),
+    *("divergence", "neighbours", "density_audit", "draw_audit", "black_box", "exact_audit", "audit"),
     *("request", "preparation", "synthesizer", "compilation"),
     *("values", "intervals", "distances", "propensity", "associations", "utility", "risk", "nearest"),
     *("catalogue", "public_columns", "engine", "csv_files", "statistical_files", "files", "databases", "tables"),

@@ -310,3 +310,19 @@ def test_a_run_of_parts_by_the_command_line(tmp_path, capsys):
     assert stated["exact"]
     assert [entry["column"] for entry in stated["columns"]] == ["x is not 0", "x"]
     assert list(pd.read_csv(tmp_path / "run" / "release" / "synthetic_01.csv")) == ["x"]
+
+
+@pytest.mark.filterwarnings("ignore::alphasynth.errors.StrictWarning")
+@pytest.mark.parametrize("mechanism", ["Censored", "Recentred"])
+def test_exact_columns_of_a_table_have_the_exact_audit(mechanism):
+    """Of a column in two parts, of either stage: losses of all parts added up, at most epsilon."""
+    table = pd.DataFrame({"y": np.r_[np.zeros(15), np.full(20, 95.0), np.full(17, 5.0), 100.0]})
+    made = made_for("two_part_normal", mechanism, 3.0)
+    made.grid = PublicGrid({}, {"beta[0]": 0.05, "log_sd": 0.1})
+    made.fit(table)
+    (finding,) = made.audit_(["density"])
+    assert finding.delta == 0
+    assert 0.1 < finding.loss <= finding.claim * (1 + 1e-9)
+    assert finding.claim <= 3.0
+    with pytest.raises(InputError, match="has the draw audit"):
+        made.audit_(["black-box"])

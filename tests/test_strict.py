@@ -482,7 +482,7 @@ def test_a_draw_at_a_limit_is_warned_of_and_has_no_interval(mixture, tmp_path):
 
 
 def test_a_grid_takes_one_or_two_parameters(regression):
-    with pytest.raises(InputError, match="one or two parameters, found 4"):
+    with pytest.raises(InputError, match="one to three parameters, found 4"):
         Synthesizer(
             "visits ~ age + C(sex, levels=['f', 'm', 'x'])",
             family="poisson",
