@@ -22,7 +22,8 @@ ORDER = [
     *("frames", "grouping", "records", "expressions", "tokens", "expression_text", "formula_text", "terms", "formula"),
     *("counting", "weighting", "declared"),
     *("model", "contribution", "priors", "counts", "categories", "continuous", "two_part", "families", "own_model"),
-    *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "public_grid", "automatic"),
+    *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid"),
+    *("axes", "quanta", "separable", "clipped_sums", "public_grid", "automatic"),
     *("lipschitz", "fit", "chain", "weights", "calibrate", "mechanism"),
     *(
         "table_model",
@@ -37,7 +38,7 @@ ORDER = [
         "synthesize",
         "generate",
     ),
-    *("divergence", "neighbours", "density_audit", "draw_audit", "black_box", "audit"),
+    *("divergence", "neighbours", "density_audit", "draw_audit", "black_box", "exact_audit", "audit"),
     *("request", "public_types", "preparation", "synthesizer", "compilation"),
     *("values", "intervals", "distances", "propensity", "associations", "utility", "risk", "nearest"),
     *(

@@ -34,6 +34,7 @@ VALUES = {
     **dict.fromkeys(["normal", "log_normal", "gamma"], np.array([1.5, 8.0, 20.0, 49.0])),
     **dict.fromkeys(["two_part_normal", "two_part_log_normal", "two_part_gamma"], np.array([0.0, 1.5, 8.0, 49.0])),
     **dict.fromkeys(COUNTS, np.array([0.0, 1.0, 2.0, 5.0, 30.0])),
+    **dict.fromkeys([name for name in COUNTS if "truncated" in name], np.array([1.0, 2.0, 5.0, 30.0])),
 }
 
 
@@ -63,6 +64,7 @@ def _scaled(theta, declared, logarithmic):
 def _oracle(name, theta, declared, y):
     """Log density or probability of one value, by SciPy."""
     inner = name.removeprefix("zero_inflated_").removeprefix("hurdle_").removeprefix("two_part_")
+    inner = inner.removeprefix("zero_truncated_")
     if inner == "bernoulli":
         return stats.bernoulli.logpmf(TWO.levels.index(y), 1 / (1 + np.exp(-theta["beta"][0])))
     if inner == "categorical":
@@ -86,6 +88,8 @@ def _oracle(name, theta, declared, y):
         share = 1 / (1 + np.exp(-theta["gamma"][0])) if "gamma" in theta else None
         if name.startswith("zero_inflated"):
             return np.log(share * (y == 0) + (1 - share) * np.exp(value))
+        if name.startswith("zero_truncated"):
+            return value - np.log(1 - zero) if y else -np.inf
         if name.startswith("hurdle"):
             return np.log(1 - share) if y == 0 else np.log(share) + value - np.log(1 - zero)
         return value
@@ -198,7 +202,7 @@ def test_wild_negative_binomials_above_zero_come_to_an_end(mean, phi):
 def test_power_sums_are_sums(name):
     model, declared = _bound(name)
     _, theta = _theta(model, 2)
-    values = np.arange(4_000.0) if name in COUNTS else np.array(declared.levels)
+    values = np.arange("truncated" in name, 4_000.0) if name in COUNTS else np.array(declared.levels)
     log_lik = np.asarray(model.log_lik(theta, model.read("y", values, declared, True)))
     assert float(model.power_sum(theta, {}, 1.5)) == pytest.approx(np.exp(1.5 * log_lik).sum(), rel=1e-5)
 
@@ -278,6 +282,7 @@ def test_values_come_back_from_their_codes(name):
         ("log_normal", np.array([1.0]), Declared(limits=(-1.0, 5.0)), "lower limit of 'y' must be above 0"),
         ("two_part_gamma", np.array([-1.0, 0.0]), LIMITS, "within its declared limits"),
         ("hurdle_poisson", np.array([-1.0, 0.0]), Declared(), "counts of at least 0"),
+        ("zero_truncated_poisson", np.array([0.0, 1.0]), Declared(), "counts above 0"),
         ("two_part_normal", np.array(["a"]), LIMITS, "must hold numbers"),
     ],
 )

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from alphasynth import contribution, families, page, public_grid, public_page, strict
+from alphasynth.axes import DEFAULTS
 from alphasynth.contribution import BetaDivergence, Bounded, Censored
 from alphasynth.counts import NegativeBinomial, Poisson, count_columns, count_peak
 from alphasynth.density import Target
@@ -492,7 +493,7 @@ def test_a_draw_at_a_limit_is_warned_of_and_has_no_interval(mixture, tmp_path):
 
 
 def test_a_grid_takes_one_or_two_parameters(regression):
-    with pytest.raises(InputError, match="one or two parameters, found 4"):
+    with pytest.raises(InputError, match="one to three parameters, found 4"):
         Synthesizer(
             "visits ~ age + C(sex, levels=['f', 'm', 'x'])",
             family="poisson",
@@ -525,7 +526,7 @@ def test_the_grid_is_what_it_says():
     ratios = np.diff(axes[0].u)
     assert np.exp(axes[0].u[[0, -1]]) == pytest.approx([1, 100])
     assert ratios.max() <= np.log(1.01) * (1 + 1e-12)
-    assert axes[1].points == public_grid.DEFAULTS["phi"].points
+    assert axes[1].points == DEFAULTS["phi"].points
     assert len(points(axes)) == axes[0].points * axes[1].points
     assert str(axes[1]) == "phi from 2.0 to 50.0, 401 points, logarithmic"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from alphasynth.density_audit import loss_between, output
 from alphasynth.divergence import AUDIT_DELTA
 from alphasynth.draw_audit import LARGE, Found, Replay, audit_draws
 from alphasynth.errors import InputError, found
-from alphasynth.fit import Problem, in_64_bit
+from alphasynth.exact_audit import exact_losses
+from alphasynth.fit import Problem
 from alphasynth.guarantee import INSTANCE, NONE
 from alphasynth.mechanism import Mechanism, Trail
 from alphasynth.neighbours import (
@@ -26,7 +28,7 @@ from alphasynth.neighbours import (
     with_canaries,
     with_count_canaries,
 )
-from alphasynth.public_grid import QUANTA, Axis, PublicGrid, cost_of_row, prepare, prior_weights, total_cost
+from alphasynth.public_grid import PublicGrid
 from alphasynth.records import Records
 from alphasynth.sampler import Key
 from alphasynth.scored import QUANTA as SCORE_QUANTA
@@ -39,8 +41,6 @@ from alphasynth.weights import Given, PerColumn
 AUDITS = ("density", "draw", "black-box")
 # Distinct rows whose removal is audited unless told; a synthesis audits fewer by itself.
 MOST_ROWS, FEWER_ROWS, FEWEST_ROWS = 400, 48, 4
-# Neighbours of an exact audit that are bound and summed anew, beside those with canaries.
-BOUND_WHOLE = 4
 # Floating-point room for a strict claim: a loss is computed from sums of whole numbers and two logarithms.
 ROUNDING = 1e-9
 TWO_PARTS = (
@@ -158,7 +158,12 @@ def _audit_chain(
     if subject.paths:
         return _worst("density", subject, scored_losses(subject, replay.problem, around), 0.0)
     if name == "density":
-        raise InputError("a table model has the draw and the black-box audit, found density")
+        if not all(map(_on_public_grid, own.blocks)):
+            raise InputError(
+                "a table model has the draw and the black-box audit, and the density audit where all columns are drawn "
+                "on public grids, found density"
+            )
+        return _worst("density", subject, _exact_chain(subject, replay, around, tell), 0.0)
     if any(block.then is not None for block in own.blocks):
         raise InputError(TWO_PARTS)
     results = audit_draws(replay, around)
@@ -166,6 +171,28 @@ def _audit_chain(
     if bounded:
         results = [replace(one, claim=sum(bounded)) for one in results]
     return _worst("draw", subject, results, AUDIT_DELTA)
+
+
+def _exact_chain(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> list[Found]:
+    """Exact losses of a chain: those of its blocks, which are drawn apart, added up."""
+    assert isinstance(replay.problem, Chain)
+    by_block = []
+    for place, block in enumerate(replay.problem.blocks):
+        one = replace(subject, bind=partial(_block, subject.bind, place))
+        part = replace(replay, problem=block)
+        by_block.append(
+            _both_parts(one, part, around, tell, place) if block.then else exact_losses(one, part, around, tell)
+        )
+    return [
+        Found(blocks[0].name, sum(one.loss for one in blocks), sum(one.claim for one in blocks))
+        for blocks in zip(*by_block, strict=True)
+    ]
+
+
+def _block(bind: Callable[[Records], AnyProblem], place: int, records: Records) -> Problem:
+    chain = bind(records)
+    assert isinstance(chain, Chain)
+    return chain.blocks[place]
 
 
 def _worst(audit: str, subject: Subject, results: Sequence[Found], delta: float) -> Finding:
@@ -221,12 +248,14 @@ def _density(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell
     return _worst("density", subject, results, delta)
 
 
-def _both_parts(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> list[Found]:
+def _both_parts(
+    subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell, place: int = 0
+) -> list[Found]:
     """Exact losses of a mechanism in two parts: that of the first draw, and that of one after it, added up.
 
     The second depends on the first draw; it is taken at one that the run released.
     """
-    first = columns_of(subject.trail.fits[-1])[0].draws.take(np.array([0]))
+    first = columns_of(subject.trail.fits[-1])[place].draws.take(np.array([0]))
 
     def bind_first(records: Records) -> Problem:
         return replace(one_column(subject.bind(records)), then=None)
@@ -241,64 +270,6 @@ def _both_parts(subject: Subject, replay: Replay, around: Sequence[Neighbour], t
         part = replace(subject, bind=bind)
         parts.append(exact_losses(part, replace(replay, problem=bind(replay.held)), around, tell))
     return [Found(one.name, one.loss + two.loss, one.claim + two.claim) for one, two in zip(*parts, strict=True)]
-
-
-@in_64_bit
-def exact_losses(
-    subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell = lambda doing, done, steps: None
-) -> list[Found]:
-    """Loss at delta 0 of exact draws on a public grid, from the same whole numbers that the draws are made from.
-
-    A neighbour's sums are the table's own, one row's cost more or less. The worst of these neighbours, and those with
-    canaries, are also bound and summed whole, as a run on them would be: a contribution that reads other records would
-    show there.
-    """
-    problem, held = one_column(replay.problem), replay.held
-    model, grid = problem.model, problem.sampler
-    assert isinstance(model, Bounded)
-    assert isinstance(grid, PublicGrid)
-    axes = grid.axes(model, problem.rows.columns)
-    own = _cost(one_column(subject.bind(subject.records)), axes)
-    weight = own_weights(model, axes, own)
-    columns, lines = problem.rows.distinct, problem.rows.of
-    shared = prepare(model, axes, columns)
-    changes = []
-    for neighbour in around:
-        line = lines[neighbour.row]
-        one = cost_of_row(model, axes, shared, {name: column[line : line + 1] for name, column in columns.items()})
-        changes.append(loss_of_change(weight, one if neighbour.added else -one, model.epsilon))
-    order = np.argsort(changes)[::-1]
-    whole = {*order[:BOUND_WHOLE].tolist(), *(i for i, neighbour in enumerate(around) if neighbour.added)}
-    for number, i in enumerate(sorted(whole)):
-        tell(f"exact audit: neighbour {number + 1:,} of {len(whole):,} bound whole", number, len(whole))
-        other = _cost(one_column(subject.bind(around[i].records(held))), axes)
-        changes[i] = max(changes[i], loss_of_change(weight, other - own, model.epsilon))
-    return [Found(neighbour.name, loss, model.epsilon) for neighbour, loss in zip(around, changes, strict=True)]
-
-
-def _cost(problem: Problem, axes: tuple[Axis, ...]) -> np.ndarray:
-    """Sums of a database, by point."""
-    model, rows = problem.model, problem.rows
-    assert isinstance(model, Bounded)
-    return total_cost(model, axes, rows.distinct, rows.total(problem.records.counts)[: rows.size])
-
-
-def own_weights(model: Bounded, axes: tuple[Axis, ...], cost: np.ndarray) -> np.ndarray:
-    """Probabilities of the points, by sums of the database."""
-    log_weight = np.log(prior_weights(model, axes).astype(np.float64)) - (cost - cost.min()) * (model.epsilon / QUANTA)
-    weight = np.exp(log_weight - log_weight.max())
-    return weight / weight.sum()
-
-
-def loss_of_change(weight: np.ndarray, change: np.ndarray, epsilon: float) -> float:
-    """Largest |log ratio| where sums change by these quanta: h less the logarithm of the mean of exp(h), h = -change.
-
-    The change itself is in whole numbers, so that no large sum is subtracted from another.
-    """
-    h = -change * (epsilon / QUANTA)
-    top = h.max()
-    mean = top + np.log(np.sum(weight * np.exp(h - top)))
-    return float(max(top - mean, mean - h.min()))
 
 
 def _black_box(

@@ -12,13 +12,14 @@ from alphasynth.chain import Chain
 from alphasynth.contribution import Where
 from alphasynth.declared import Declared, as_levels, observed_levels
 from alphasynth.errors import InputError
-from alphasynth.families import FAMILIES, bind_design
+from alphasynth.families import FAMILIES, bind_design, holds_whole
 from alphasynth.fit import Problem
 from alphasynth.formula import Formula, compute_terms, learn_terms, require_declared, widen
+from alphasynth.gaps import stand_in
 from alphasynth.model import Model, Rows
 from alphasynth.priors import CoefficientPrior
 from alphasynth.records import Records
-from alphasynth.table_model import ColumnModel, TableModel
+from alphasynth.table_model import ColumnModel, TableModel, above_zero_of
 
 # Makes the problem of a block: its place, model and rows.
 Finish = Callable[[int, Model, Rows], Problem]
@@ -56,6 +57,7 @@ def bind_table(
     model: TableModel, records: Records, finish: Finish, prior: CoefficientPrior | None = None, strict: bool = False
 ) -> BoundTable:
     """Every column's block over the same records; `finish` makes a problem of a model and its rows."""
+    records = with_helpers(model, records)
     model = observed(model, records, strict)
     blocks, specs = [], []
     for number, column in enumerate(model.columns):
@@ -66,18 +68,46 @@ def bind_table(
     return BoundTable(Chain(model.names, tuple(blocks), model.shares), model, tuple(specs))
 
 
+def with_helpers(model: TableModel, records: Records) -> Records:
+    """Records with a column beside each that is modelled in two parts, which says where it is not 0.
+
+    What is made from a column tells no rows apart that it does not.
+    """
+    made = {}
+    for column in model.columns:
+        name = above_zero_of(column.name)
+        if (name, True) in column.where:
+            values = records.columns[column.name]
+            if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
+                raise InputError(f"column {column.name!r} must hold numbers, found a column that is not numeric")
+            made[name] = values != 0
+    return replace(records, columns={**records.columns, **made}) if made else records
+
+
 def _bind(
     column: ColumnModel, records: Records, X: np.ndarray, prior: CoefficientPrior | None, strict: bool
 ) -> tuple[Model, Rows]:
-    """A column's model and rows; where the column has gaps, lines without a value take no part."""
-    apart = () if column.where is None else (column.where,)
+    """A column's model and rows; lines that do not meet its conditions take no part."""
+    apart = tuple(name for name, _ in column.where)
+    taking_part = np.ones(records.size, bool)
+    for name, wanted in column.where:
+        taking_part &= np.asarray(records.columns[name]).astype(bool) == wanted
+    if (above_zero_of(column.name), True) in column.where:
+        records = _filled(column, records, taking_part)
     model, rows = bind_design(column.formula, column.family, records, X, prior, strict, column.declared, apart)
-    if column.where is None:
+    if not column.where:
         return model, rows
-    gone = np.asarray(records.columns[column.where]).astype(bool)
     held = np.ones(rows.size, bool)
-    held[rows.of] = ~gone
+    held[rows.of] = taking_part
     return Where(model), rows.where(held)
+
+
+def _filled(column: ColumnModel, records: Records, taking_part: np.ndarray) -> Records:
+    """Records in which a public value stands in for what takes no part: one that the family can read."""
+    public = stand_in(column.declared)
+    value = max(public, 1) if holds_whole(column.family, Declared()) else public
+    values = np.where(taking_part, records.columns[column.name], value)
+    return replace(records, columns={**records.columns, column.name: values})
 
 
 def _design(formula: Formula, model: TableModel, records: Records, strict: bool) -> tuple[Any, np.ndarray]:

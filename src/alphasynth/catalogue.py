@@ -26,6 +26,8 @@ FAMILIES = {
     "gamma": "positive values within declared limits, with an sd in proportion to the mean; takes --range",
     "poisson": "counts with variance equal to their mean",
     "negative_binomial": "counts with variance above their mean",
+    "zero_truncated_poisson": "poisson counts above 0",
+    "zero_truncated_negative_binomial": "negative binomial counts above 0",
     "zero_inflated_poisson": "poisson counts, some of them turned to 0",
     "zero_inflated_negative_binomial": "negative binomial counts, some of them turned to 0",
     "hurdle_poisson": "0, or a poisson count above 0",

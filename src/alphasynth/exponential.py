@@ -4,11 +4,15 @@ Point t has probability proportional to w(t) = prior(t) exp(-K(t) quantum), with
 K(t) >= 0 and a rational quantum. Floating point only proposes: whole numbers W(t) at or above c w(t), for some common
 factor c, are drawn from by exact integer arithmetic, and a proposal is accepted with probability c w(t) / W(t),
 compared bit by bit with a random number, in as many digits as it takes. What is accepted has the distribution w.
+
+`draw_between` knows K only to lie between bounds, and asks for it where they do not decide: ceilings are made of the
+lower bounds, a proposal whose random number is below or above what either bound says is judged without K.
 """
 
 from __future__ import annotations
 
 import decimal
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
@@ -28,10 +32,7 @@ def draw(stream: Stream, prior: np.ndarray, cost: np.ndarray, quantum: Fraction,
     """Numbers (number,) of points drawn independently; `prior` and `cost` (K) hold whole numbers (points,)."""
     assert len(prior) <= MOST_POINTS, "the sum of W must fit in 64 bits"
     cost = cost - cost.min()  # a common factor
-    log_weight = np.log(prior.astype(np.float64)) - cost * float(quantum)
-    top = float(log_weight.max())
-    ceiling = np.ceil(SCALE * np.exp(log_weight - top) * (1 + ROOM)).astype(np.int64)
-    ceiling = np.maximum(ceiling, 1)
+    ceiling, top = _ceilings(prior, cost, quantum)
     sums = np.cumsum(ceiling)
     drawn = np.empty(number, np.int64)
     for i in range(number):
@@ -44,9 +45,58 @@ def draw(stream: Stream, prior: np.ndarray, cost: np.ndarray, quantum: Fraction,
     return drawn
 
 
-def accept_exp(stream: Stream, exponent: Fraction, factor: Fraction = Fraction(1)) -> bool:
-    """True with probability factor * exp(exponent), which must be at most 1, exactly."""
-    number, bits, digits = 0, 0, 30
+# K of points, by their numbers.
+Exact = Callable[[np.ndarray], np.ndarray]
+
+
+def draw_between(
+    stream: Stream, prior: np.ndarray, low: np.ndarray, high: np.ndarray, exact: Exact, quantum: Fraction, number: int
+) -> np.ndarray:
+    """As `draw`, where K lies between `low` and `high` (points,); `exact` gives it for points that it is asked of.
+
+    All draws go on together, so that `exact` is asked a few times, of many points.
+    """
+    assert len(prior) <= MOST_POINTS, "the sum of W must fit in 64 bits"
+    base = int(low.min())  # a common factor
+    ceiling, top = _ceilings(prior, low - base, quantum)
+    sums = np.cumsum(ceiling)
+    drawn = np.full(number, -1, np.int64)
+    while (pending := np.flatnonzero(drawn < 0)).size:
+        undecided = []
+        for i in pending.tolist():
+            t = int(np.searchsorted(sums, stream.below(int(sums[-1])), side="right"))
+            factor, bits = Fraction(SCALE * int(prior[t]), int(ceiling[t])), stream.bits(BITS)
+            least, most = ((base - Fraction(end)) * quantum - Fraction(top) for end in (float(high[t]), float(low[t])))
+            assert factor * _enclose(most, 50)[0] <= 1, "a probability must be at most 1: W must be at or above c w"
+            if bits + 1 <= factor * _enclose(least, 50)[0] * (1 << BITS):
+                drawn[i] = t
+            elif bits < factor * _enclose(most, 50)[1] * (1 << BITS):
+                undecided.append((i, t, factor, bits))
+        if undecided:
+            costs = exact(np.array([t for _, t, _, _ in undecided]))
+            for (i, t, factor, bits), cost in zip(undecided, costs, strict=True):
+                assert low[t] <= cost <= high[t], "K must lie between its bounds"
+                if accept_exp(stream, (base - int(cost)) * quantum - Fraction(top), factor, bits, BITS):
+                    drawn[i] = t
+    return drawn
+
+
+def _ceilings(prior: np.ndarray, cost: np.ndarray, quantum: Fraction) -> tuple[np.ndarray, float]:
+    """W by point, for costs at or below K less a common number, and the logarithm of what its factor takes off."""
+    log_weight = np.log(prior.astype(np.float64)) - cost * float(quantum)
+    top = float(log_weight.max())
+    ceiling = np.ceil(SCALE * np.exp(log_weight - top) * (1 + ROOM)).astype(np.int64)
+    return np.maximum(ceiling, 1), top
+
+
+def accept_exp(
+    stream: Stream, exponent: Fraction, factor: Fraction = Fraction(1), number: int = 0, bits: int = 0
+) -> bool:
+    """True with probability factor * exp(exponent), which must be at most 1, exactly.
+
+    The first `bits` bits of the random number that decides may have been drawn already: `number`.
+    """
+    digits = 30
     while True:
         number, bits = (number << BITS) | stream.bits(BITS), bits + BITS
         digits += 20

@@ -16,7 +16,7 @@ from alphasynth.formula import Formula, design_of, require_declared
 from alphasynth.model import Rows
 from alphasynth.priors import CoefficientPrior, ScaleMixturePrior
 from alphasynth.records import Records
-from alphasynth.two_part import Hurdle, ZeroInflated
+from alphasynth.two_part import Hurdle, ZeroInflated, ZeroTruncated
 
 
 class Family(NamedTuple):
@@ -24,12 +24,14 @@ class Family(NamedTuple):
 
     `levels` says that it holds categories, and `cut` how far below its largest log-likelihood a record of a table model
     is cut unless told: little where that is a probability, more where a zero and a value are weighed together.
+    `above` is the family of the values that are not 0, where zeros have a part of their own.
     """
 
     make: Callable[[str, Declared, CoefficientPrior, int], Any]
     around: Callable[[Any, CoefficientPrior, int], Any] | None = None
     levels: bool = False
     cut: float = 8.0
+    above: str | None = None
 
     def model(self, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Any:
         """The model of a column with K terms."""
@@ -46,13 +48,17 @@ FAMILIES = {
     "gamma": Family(Gamma.of),
     "poisson": Family(Poisson.of),
     "negative_binomial": Family(NegativeBinomial.of),
-    "zero_inflated_poisson": Family(Poisson.of, ZeroInflated.around),
-    "zero_inflated_negative_binomial": Family(NegativeBinomial.of, ZeroInflated.around),
-    "hurdle_poisson": Family(Poisson.of, Hurdle.around),
-    "hurdle_negative_binomial": Family(NegativeBinomial.of, Hurdle.around),
-    "two_part_normal": Family(Normal.of, Hurdle.around, cut=12.0),
-    "two_part_log_normal": Family(log_normal, Hurdle.around, cut=12.0),
-    "two_part_gamma": Family(Gamma.of, Hurdle.around, cut=12.0),
+    "zero_truncated_poisson": Family(Poisson.of, ZeroTruncated.around),
+    "zero_truncated_negative_binomial": Family(NegativeBinomial.of, ZeroTruncated.around),
+    "zero_inflated_poisson": Family(Poisson.of, ZeroInflated.around, above="zero_truncated_poisson"),
+    "zero_inflated_negative_binomial": Family(
+        NegativeBinomial.of, ZeroInflated.around, above="zero_truncated_negative_binomial"
+    ),
+    "hurdle_poisson": Family(Poisson.of, Hurdle.around, above="zero_truncated_poisson"),
+    "hurdle_negative_binomial": Family(NegativeBinomial.of, Hurdle.around, above="zero_truncated_negative_binomial"),
+    "two_part_normal": Family(Normal.of, Hurdle.around, cut=12.0, above="normal"),
+    "two_part_log_normal": Family(log_normal, Hurdle.around, cut=12.0, above="log_normal"),
+    "two_part_gamma": Family(Gamma.of, Hurdle.around, cut=12.0, above="gamma"),
 }
 
 

@@ -19,7 +19,7 @@ from alphasynth.gaps import stand_in
 from alphasynth.model import Model, Theta
 from alphasynth.sampler import Key
 from alphasynth.synthesize import Filled
-from alphasynth.table_model import ColumnModel, indicator_of
+from alphasynth.table_model import ColumnModel
 
 # Values beyond declared limits are drawn again so many times, and then brought to the nearest limit.
 TRIES = 50
@@ -51,14 +51,11 @@ class TableMaker:
         rows = grown(self.bound, beside)
         for number, (theta, rng) in enumerate(zip(self.thetas, rngs, strict=True)):
             rows = rows.next(number, theta, rng)
-        columns = self.bound.model.columns
-        return {column.name: self._filled(column, rows.made) for column in columns if not self._is_indicator(column)}
-
-    def _is_indicator(self, column: ColumnModel) -> bool:
-        return any(column.name == indicator_of(other.name) for other in self.bound.model.columns)
+        model = self.bound.model
+        return {c.name: self._filled(c, rows.made) for c in model.columns if c.name not in model.helpers}
 
     def _filled(self, column: ColumnModel, made: Mapping[str, Any]) -> Filled:
-        missing = None if column.where is None else np.asarray(made[column.where]).astype(bool)
+        missing = None if column.gap is None else np.asarray(made[column.gap]).astype(bool)
         return Filled(made[column.name], missing, column.declared.levels)
 
 
@@ -74,9 +71,10 @@ class Grown:
         """Terms of a column's formula (rows, K), one row where there are no covariates; where it has values (rows,)."""
         column, spec = self.bound.model.columns[number], self.bound.specs[number]
         X = np.ones((1, 1)) if spec is None else self._terms(column, spec)
-        if column.where is None:
-            return X, np.ones(self.size, bool)
-        return X, ~np.asarray(self.made[column.where]).astype(bool)
+        there = np.ones(self.size, bool)
+        for name, wanted in column.where:
+            there &= np.asarray(self.made[name]).astype(bool) == wanted
+        return X, there
 
     def next(self, number: int, theta: Mapping[str, Any], rng: np.random.Generator) -> Grown:
         """With one more column, from parameters of its model."""
@@ -84,9 +82,10 @@ class Grown:
         spec = self.bound.specs[number]
         design = {} if spec is None else {"X": self._terms(column, spec)}
         values = _values(rng, column, plain(block.model), dict(theta), design, self.size)
-        if column.where:  # what stands in for a gap is what stood in for it in the table
-            gone = np.asarray(self.made[column.where]).astype(bool)
-            values = np.where(gone, stand_in(column.declared), values)
+        for name, wanted in reversed(column.where):
+            # What stands in for a gap is what stood in for it in the table; what is not above 0 is 0.
+            other = stand_in(column.declared) if name == column.gap else 0
+            values = np.where(np.asarray(self.made[name]).astype(bool) == wanted, values, other)
         return Grown(self.bound, {**self.made, column.name: values}, self.size)
 
     def _terms(self, column: ColumnModel, spec: Any) -> np.ndarray:
@@ -103,8 +102,7 @@ class Grown:
 def grown(bound: BoundTable, beside: np.ndarray) -> Grown:
     """Rows with nothing but the public columns of these rows of the table."""
     records, model = bound.chain.records, bound.model
-    gaps = [column.where for column in model.columns if column.where is not None]
-    inputs = [name for name in dict.fromkeys((*model.inputs, *gaps)) if name not in model.names]
+    inputs = [name for name in dict.fromkeys((*model.inputs, *sorted(model.helpers))) if name not in model.names]
     if not inputs:
         return Grown(bound, {}, len(beside))
     lines = records.rows_in_order[beside]  # public columns, row by row

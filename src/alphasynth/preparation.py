@@ -90,7 +90,7 @@ def bind(request: Request, records: Records) -> Problem:
         return _problem(request, records, model, rows)
     assert request.epsilon is not None, "checked at the door"
     share = per_draw(request.epsilon, request.m)
-    return _strict_problem(request, records, model, rows, contribution, share, request.sampler)
+    return _strict_problem(request, records, model, rows, contribution, share, request.sampler, request.grid)
 
 
 @in_64_bit
@@ -98,6 +98,8 @@ def bind_model(request: Request, model: TableModel, records: Records) -> BoundTa
     """A table model bound to records; each block has its own sampler and, if strict, its share of epsilon."""
     records = _split(request, records)
     whole = model.with_indicators()
+    if request.strict:
+        whole = whole.with_parts()
     epsilons = epsilons_of(request, whole) if request.strict else ()
 
     def finish(number: int, column: Model, rows: Rows) -> Problem:
@@ -107,7 +109,8 @@ def bind_model(request: Request, model: TableModel, records: Records) -> BoundTa
         if not request.strict or request.scored:
             return _problem(request, records, column, rows)
         contribution = _contribution(request, whole.columns[number])
-        return _strict_problem(request, records, column, rows, contribution, epsilons[number], sampler)
+        grid = request.grid if whole.names[number] in model.names else PublicGrid()  # that of a part is its default
+        return _strict_problem(request, records, column, rows, contribution, epsilons[number], sampler, grid)
 
     prior = request.prior
     if prior is None and (len(whole.columns) > 1 or request.scored):
@@ -141,9 +144,10 @@ def _strict_problem(
     contribution: Strict,
     epsilon: float,
     sampler: Sampler | None,
+    grid: PublicGrid,
 ) -> Problem:
     """The problem of a strict contribution, at its epsilon per draw."""
-    model, chosen, then = strict.bind(contribution, model, rows, epsilon, request.m, request.grid, sampler)
+    model, chosen, then = strict.bind(contribution, model, rows, epsilon, request.m, grid, sampler)
     return Problem(records, model, rows, chosen, request.num_draws, request.thresh, then)
 
 

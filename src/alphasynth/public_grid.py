@@ -1,84 +1,59 @@
 """`PublicGrid`: exact draws from a strict pseudo posterior whose parameters live on a finite public grid.
 
 Each record's contribution is rounded to a whole number of quanta before it is added, so that the sums are exact and a
-record moves each of them by at most QUANTA quanta, which are epsilon. The draw itself is exact too (`exponential`).
+record moves each of them by at most QUANTA quanta, which are epsilon (`quanta`). The draw itself is exact too
+(`exponential`). Sums are counted where they decide; elsewhere bounds will do (`clipped_sums`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from alphasynth import exponential
-from alphasynth.contribution import Bounded
+from alphasynth.axes import MOST_PARAMETERS, Axis, Default, default_of, points, points_at, size_of
+from alphasynth.clipped_sums import Bounds, bounds, can_bound
+from alphasynth.contribution import Bounded, plain
 from alphasynth.density import Target
 from alphasynth.diagnostics import Diagnostics
 from alphasynth.errors import InputError, found, require_positive
-from alphasynth.model import Array, Columns, Model, Theta
+from alphasynth.model import Array, Columns, Model, Prior
+from alphasynth.priors import LinearPrior, NormalPrior, OrdinalPrior, ScaleMixturePrior
+from alphasynth.quanta import QUANTA, Costs, cost_of_row, prepare, total_cost
 from alphasynth.randomness import Stream
 from alphasynth.sampler import Draws, Key
 
-# Parts that epsilon is divided into; a record's contribution is a whole number of them.
-QUANTA = 1 << 20
+__all__ = [
+    "QUANTA",
+    "Axis",
+    "PublicGrid",
+    "coordinate_names",
+    "cost_of_row",
+    "points",
+    "prepare",
+    "prior_weights",
+    "total_cost",
+]
+# Points of an axis that has no default, unless a step is given.
+MOST_OWN_POINTS = 801
 # The prior on the grid, in whole numbers: that of its highest point.
 PRIOR_SCALE = 1 << 40
-
-
-class Default(NamedTuple):
-    """Public limits and number of points of an axis unless told; logarithmic axes have equal ratios between points."""
-
-    low: float
-    high: float
-    points: int
-    logarithmic: bool
-
-
-# Documented and public: they depend on no table.
-DEFAULTS = {
-    "mean": Default(0.1, 1_000_000.0, 2_401, True),
-    "phi": Default(0.1, 1_000.0, 401, True),
-    "beta": Default(-10.0, 10.0, 801, False),
-}
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One parameter's values on the grid: from low to high by equal steps, or equal ratios where it is positive."""
-
-    name: str
-    low: float
-    high: float
-    points: int
-    logarithmic: bool
-
-    @property
-    def u(self) -> np.ndarray:
-        """Values in the sampler's coordinates (points,)."""
-        low, high = (math.log(self.low), math.log(self.high)) if self.logarithmic else (self.low, self.high)
-        return np.linspace(low, high, self.points)
-
-    @property
-    def step(self) -> float:
-        """Distance between points in those coordinates: on a logarithmic axis, a ratio less 1."""
-        return float(self.u[1] - self.u[0])
-
-    def __str__(self) -> str:
-        """In words that a reader of a release needs to make the grid again."""
-        scale = "logarithmic" if self.logarithmic else "linear"
-        return f"{self.name} from {self.low!r} to {self.high!r}, {self.points} points, {scale}"
+# Evaluations of a row at a point that sums are counted by before anything is drawn, and tiles that are at once.
+MOST_WORK, TILES_AT_ONCE = 200_000_000, 8
+# Bounds of log weights closer than this are left to the draws; of the rest, so much of their mass may stay uncounted.
+NEAR_ENOUGH, LEFT_OUT = 1.0, 0.05
 
 
 @dataclass(frozen=True)
 class PublicGrid:
-    """Draw exactly, with cryptographic randomness, from a strict pseudo posterior of one or two parameters.
+    """Draw exactly, with cryptographic randomness, from a strict pseudo posterior of one to three parameters.
 
     `limits` holds (low, high) by parameter and `step` the distance of points, one for all or by parameter; both are
     public and must be chosen without a look at the table. "mean" and "phi" are positive and their step is a ratio less
@@ -102,31 +77,30 @@ class PublicGrid:
             require_positive("step", step)
 
     def axes(self, model: Model, columns: Columns) -> tuple[Axis, ...]:
-        """The grid of a model's parameters; raise `InputError` for more than two, or limits of unknown ones."""
+        """The grid of a model's parameters; raise `InputError` for more than three, or limits of unknown ones."""
         names = coordinate_names(model, columns)
-        if len(names) > 2:
-            raise InputError(f"a public grid takes models of one or two parameters, found {len(names)}")
+        if len(names) > MOST_PARAMETERS:
+            raise InputError(f"a public grid takes models of one to three parameters, found {len(names)}")
         given = {*self.limits, *(self.step if isinstance(self.step, Mapping) else ())}
         strange = sorted(given - set(names))
         if strange:
             raise InputError(
                 f"limits and step must be of the parameters {', '.join(names)}, found {', '.join(strange)}"
             )
-        axes = tuple(self._axis(name) for name in names)
-        if math.prod(axis.points for axis in axes) > exponential.MOST_POINTS:
+        axes = tuple(self._axis(name, default_of(plain(model), name, len(names))) for name in names)
+        if size_of(axes) > exponential.MOST_POINTS:
             raise InputError(
-                f"a public grid must have at most {exponential.MOST_POINTS:,} points, found "
-                f"{math.prod(axis.points for axis in axes):,}; narrow the limits or widen the step"
+                f"a public grid must have at most {exponential.MOST_POINTS:,} points, found {size_of(axes):,}; narrow "
+                "the limits or widen the step"
             )
         return axes
 
-    def _axis(self, name: str) -> Axis:
-        default = DEFAULTS.get(name.partition("[")[0])
+    def _axis(self, name: str, default: Default | None) -> Axis:
         if default is None and name not in self.limits:
             raise InputError(f"limits must be given for {name}, which has no public default, found none")
         low, high = self.limits[name] if default is None or name in self.limits else default[:2]
         logarithmic = default.logarithmic if default else False
-        points = default.points if default else DEFAULTS["beta"].points
+        points = default.points if default else MOST_OWN_POINTS
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
         if step is not None:
             span = math.log(high / low) if logarithmic else high - low
@@ -139,12 +113,62 @@ class PublicGrid:
         model, data = target.model, target.data
         assert isinstance(model, Bounded), "exact draws need a strict contribution"
         axes = self.axes(model, data.columns)
-        cost = total_cost(model, axes, data.columns, np.asarray(data.weight)[: int(data.size)])
-        chosen = exponential.draw(
-            Stream(key), prior_weights(model, axes), cost, Fraction(model.epsilon) / QUANTA, num_draws
-        )
+        counts = np.asarray(data.weight)[: int(data.size)]
+        columns = {name: np.asarray(column)[: len(counts)] for name, column in data.columns.items()}
+        stream, prior, quantum = Stream(key), prior_weights(model, axes), Fraction(model.epsilon) / QUANTA
+        if can_bound(model, columns):
+            centre = target.start if np.ndim(target.start) == 1 else None
+            counted = Counted(Costs(model, axes), columns, counts)
+            at = counted.refine(prior, bounds(model, axes, columns, counts, centre), float(quantum))
+            chosen = exponential.draw_between(stream, prior, *at, counted.at, quantum, num_draws)
+        else:
+            chosen = exponential.draw(stream, prior, total_cost(model, axes, columns, counts), quantum, num_draws)
         diagnostics = Diagnostics(sampler="PublicGrid", num_draws=num_draws, ess_bulk=float(num_draws))
-        return Draws.of(model, points(axes)[chosen], diagnostics)
+        return Draws.of(model, points_at(axes, chosen), diagnostics)
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Whole-number sums of a table's rows (confidential), tile by tile of the grid, as they are asked for."""
+
+    costs: Costs
+    columns: Columns = field(repr=False)
+    counts: np.ndarray = field(repr=False)
+    known: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def at(self, numbers: np.ndarray) -> np.ndarray:
+        """Sums at points by their numbers, in quanta."""
+        tiles, places = self.costs.tile_of(numbers)
+        self._count(tiles)
+        return np.array([self.known[tile][place] for tile, place in zip(tiles.tolist(), places, strict=True)])
+
+    def _count(self, tiles: np.ndarray) -> None:
+        new = np.setdiff1d(tiles, list(self.known))
+        if len(new):
+            found = self.costs.of_tiles(new, self.columns, self.counts)
+            self.known.update(zip(new.tolist(), found, strict=True))
+
+    def refine(self, prior: np.ndarray, given: Bounds, quantum: float) -> Bounds:
+        """Bounds with sums in their place in the tiles that hold most of the weight, where bounds are far apart."""
+        low, high = given
+        if ((high - low) * quantum <= NEAR_ENOUGH).all():
+            return given
+        log_prior = np.log(prior.astype(np.float64))
+        tile, _ = self.costs.tile_of(np.arange(len(low)))
+        rows = max(int(np.count_nonzero(self.counts)), 1)
+        left = max(MOST_WORK // (rows * self.costs.side ** len(self.costs.axes)), TILES_AT_ONCE)
+        while left > 0:
+            log_weight = log_prior - (low - low.min()) * quantum
+            weight = np.exp(log_weight - log_weight.max())
+            open_weight = np.bincount(tile, weight * ((high - low) * quantum > NEAR_ENOUGH), self.costs.tiles)
+            if open_weight.sum() <= LEFT_OUT * weight.sum():
+                break
+            heaviest = np.argsort(open_weight)[::-1][: min(TILES_AT_ONCE, left)]
+            heaviest = heaviest[open_weight[heaviest] > 0]
+            chosen = np.flatnonzero(np.isin(tile, heaviest))
+            low[chosen] = high[chosen] = self.at(chosen)
+            left -= len(heaviest)
+        return Bounds(low, high)
 
 
 def coordinate_names(model: Model, columns: Columns) -> list[str]:
@@ -154,89 +178,35 @@ def coordinate_names(model: Model, columns: Columns) -> list[str]:
     return names("X" in columns) if names else [f"u[{i}]" for i in range(model.prior.size)]
 
 
-def points(axes: tuple[Axis, ...]) -> np.ndarray:
-    """All points of the grid (points, D), the last axis running fastest."""
-    return np.stack(np.meshgrid(*(axis.u for axis in axes), indexing="ij"), axis=-1).reshape(-1, len(axes))
-
-
 def prior_weights(model: Model, axes: tuple[Axis, ...]) -> np.ndarray:
     """The prior on the grid in whole numbers from 1 on (points,): public, so that its rounding costs nothing."""
-    log_prior = np.asarray(_log_prior(model, points(axes)))
+    log_prior = _log_prior_on(model.prior, axes)
     return np.maximum(np.rint(PRIOR_SCALE * np.exp(log_prior - log_prior.max())), 1).astype(np.int64)
 
 
-@partial(jax.jit, static_argnames="model")
-def _log_prior(model: Model, u: Array) -> Array:
-    return jax.vmap(model.prior.log_density)(u)
+def _log_prior_on(prior: Prior, axes: tuple[Axis, ...]) -> np.ndarray:
+    """Log prior at every point; where coordinates are independent, one axis after the other."""
+    if not _is_independent(prior):
+        return np.asarray(_log_prior(prior, points(axes)))
+    total = np.zeros([axis.points for axis in axes])
+    middle = np.array([axis.u[axis.points // 2] for axis in axes])
+    for place, axis in enumerate(axes):
+        u = np.tile(middle, (axis.points, 1))
+        u[:, place] = axis.u
+        shape = [axis.points if d == place else 1 for d in range(len(axes))]
+        total = total + np.asarray(_log_prior(prior, u)).reshape(shape)
+    return total.ravel()
 
 
-def total_cost(model: Bounded, axes: tuple[Axis, ...], columns: Columns, counts: np.ndarray) -> np.ndarray:
-    """Minus the sum of the records' contributions at every point, in quanta: whole numbers (points,).
-
-    Rows pass one by one through the same compiled program: what a row adds cannot depend on its place in the table.
-    """
-    total = np.zeros(math.prod(axis.points for axis in axes), np.int64)
-    prepared = prepare(model, axes, columns)
-    for i in np.flatnonzero(counts):
-        assert counts[i] == int(counts[i]), "a strict contribution takes no weights"
-        total += int(counts[i]) * cost_of_row(
-            model, axes, prepared, {name: c[i : i + 1] for name, c in columns.items()}
-        )
-    return total
+def _is_independent(prior: Prior) -> bool:
+    if not isinstance(prior, LinearPrior | OrdinalPrior):
+        return False
+    return isinstance(prior.coefficients, NormalPrior | ScaleMixturePrior)
 
 
-# Between points this near in log mean and log phi a cubic spline follows a sum of powers to six digits.
-SMOOTH_STEP = 0.05
-
-
-def prepare(model: Bounded, axes: tuple[Axis, ...], columns: Columns) -> Theta:
-    """What all rows share at every point, beside the parameters; empty where nothing is.
-
-    Computed on a wider grid and interpolated: it is public and smooth.
-    """
-    if not hasattr(model.contribution, "prepare") or "X" in columns:
-        return {}
-    from scipy.interpolate import make_interp_spline
-
-    wide = tuple(
-        replace(axis, points=max(min(axis.points, math.ceil(np.ptp(axis.u) / SMOOTH_STEP) + 1), 4)) for axis in axes
-    )
-    shared = {}
-    for name, values in _prepare(model, points(wide)).items():
-        table = np.log(np.asarray(values)).reshape([axis.points for axis in wide])
-        for place, (given, wanted) in enumerate(zip(wide, axes, strict=True)):
-            table = make_interp_spline(given.u, table, axis=place)(wanted.u)
-        shared[name] = np.exp(table).ravel()
-    return shared
-
-
-@partial(jax.jit, static_argnames="model")
-def _prepare(model: Bounded, u: Array) -> Theta:
-    contribution: Any = model.contribution
-    return jax.vmap(lambda at: contribution.prepare(model.model, model.prior.constrain(at)))(u)
-
-
-def cost_of_row(model: Bounded, axes: tuple[Axis, ...], prepared: Theta, row: Columns) -> np.ndarray:
-    """Minus one row's contribution at every point (points,), in quanta from 0 to QUANTA."""
-    shape = tuple(axis.points for axis in axes)
-    shared = {name: np.asarray(value).reshape(shape) for name, value in prepared.items()}
-    return np.asarray(_cost_of_row(model, tuple(axis.u for axis in axes), shared, row)).ravel()
-
-
-@partial(jax.jit, static_argnames="model")
-def _cost_of_row(model: Bounded, axes: tuple[Array, ...], shared: Theta, row: Columns) -> Array:
-    def at(u: tuple[Array, ...], more: Theta) -> Array:
-        theta = {**model.prior.constrain(jnp.stack(u)), **more}
-        return jnp.reshape(model.log_lik(theta, row), ())
-
-    # Axis by axis: what depends on one coordinate alone is computed once for all values of the other.
-    def along(first: Array, more: Theta) -> Array:
-        if len(axes) == 1:
-            return at((first,), more)
-        return jax.vmap(lambda second, most: at((first, second), most))(axes[1], more)
-
-    value = jax.vmap(along)(axes[0], shared)
-    return jnp.clip(jnp.rint(-value * (QUANTA / model.epsilon)), 0, QUANTA).astype(jnp.int64)
+@partial(jax.jit, static_argnames="prior")
+def _log_prior(prior: Prior, u: Array) -> Array:
+    return jax.vmap(prior.log_density)(u)
 
 
 def _finite(*values: Any) -> bool:

@@ -22,7 +22,7 @@ from alphasynth.priors import CoefficientPrior
 from alphasynth.public_grid import PublicGrid
 from alphasynth.sampler import Sampler
 from alphasynth.scored import Scored
-from alphasynth.strict import is_exact
+from alphasynth.strict import family_is_exact
 from alphasynth.table_model import ColumnModel, TableModel
 from alphasynth.weights import BW, CW
 
@@ -89,8 +89,9 @@ class Request:
             refuse(self.read_off)
         if not self.strict and not (limits is None and step is None):
             raise InputError(f"limits and step are of a strict mechanism's public grid, found {self.mechanism.label!r}")
-        if self.model is not None and not (limits is None and step is None):
-            raise InputError("limits and step are of one column's public grid, found them with a table model")
+        several = self.model is not None and len(self.model.columns) > 1
+        if several and not (limits is None and step is None):
+            raise InputError("limits and step are of one column's public grid, found them with several columns")
         if self.scored:
             _check_scored(family, sampler, prior, limits, step)
         self.grid = PublicGrid(limits or {}, step)
@@ -145,10 +146,10 @@ class Request:
             return isinstance(self.sampler, PublicGrid)
         if self.model is None:
             (formula,) = self.formulas
-            return is_exact(contribution, self.family, Declared(), not formula.intercept_only, self.grid)
-        columns = self.model.with_indicators().columns
+            return family_is_exact(contribution, self.family, Declared(), not formula.intercept_only, self.grid)
         return all(
-            is_exact(contribution, c.family, c.declared, not c.formula.intercept_only, self.grid) for c in columns
+            family_is_exact(contribution, c.family, c.declared, not c.formula.intercept_only, self.grid)
+            for c in self.model.with_indicators().with_parts().columns
         )
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 from alphasynth.binding import BoundTable
 from alphasynth.declared import FACTS, READ_OFF, Declared
 from alphasynth.guarantee import PublicGuarantee, StrictTerms
-from alphasynth.table_model import TableModel, indicator_of
+from alphasynth.table_model import TableModel
 
 
 def stated_columns(
@@ -43,12 +43,11 @@ def stated_marks(bound: BoundTable, given: TableModel, left: Mapping[str, Sequen
 
 def stated_declarations(bound: BoundTable, marks: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """What is public of each column; what was read off the table and declared by nobody is marked so."""
-    indicators = {indicator_of(column.name) for column in bound.model.columns}
     stated: dict[str, Any] = {}
     for column in bound.model.columns:
         facts = {name: fact for name, fact in column.declared.plain().items() if name != READ_OFF}
         found = [fact for fact in marks.get(column.name, ()) if fact in FACTS]
-        if column.name not in indicators and (facts or found):
+        if column.name not in bound.model.helpers and (facts or found):
             stated[column.name] = {**facts, **({READ_OFF: found} if found else {})}
     return stated
 

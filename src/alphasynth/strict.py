@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.accounting import at_least
+from alphasynth.axes import MOST_PARAMETERS, NATURAL_ENDS, default_of
 from alphasynth.chain import AnyProblem, Chain
+from alphasynth.continuous import Gamma, Normal
 from alphasynth.contribution import (
     BetaDivergence,
     BetaDivergenceAt,
@@ -32,10 +34,11 @@ from alphasynth.families import FAMILIES
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.guarantee import StrictTerms
 from alphasynth.laplace import Laplace
-from alphasynth.model import PEAK, Array, Columns, Model, Rows
+from alphasynth.model import PEAK, SMALLEST_CAPACITY, Array, Columns, Model, Rows
 from alphasynth.priors import LinearPrior, OrdinalPrior, PairPrior, ScaleMixturePrior
-from alphasynth.public_grid import DEFAULTS, QUANTA, Axis, PublicGrid, points
+from alphasynth.public_grid import QUANTA, Axis, PublicGrid, coordinate_names, points
 from alphasynth.sampler import Draws, Sampler
+from alphasynth.two_part import ZeroTruncated
 
 # Records simulated to see how sharply a released draw's posterior is curved, and the points wanted per standard
 # deviation: one widens it by 4 %.
@@ -50,12 +53,12 @@ def bind(
 ) -> tuple[Bounded, Sampler, Recentring | None]:
     """The model with bounded contributions at an epsilon per draw, what draws from it, and what follows a first draw.
 
-    Without a sampler of the user's, models of one or two parameters are drawn exactly on the public grid.
+    Without a sampler of the user's, models that have a public grid are drawn exactly on it.
     """
     model = plain(model)
     if sampler is None:
         # No rescue by `Nuts`: where proposals miss part of the target a chain that stays in another part looks well.
-        sampler = grid if _on_grid(contribution, model, "X" in rows.columns, grid) else Laplace()
+        sampler = grid if is_exact(contribution, model, "X" in rows.columns, grid) else Laplace()
     if isinstance(contribution, BetaDivergence) and isinstance(sampler, PublicGrid):
         bound = largest_probability(model, sampler, rows.columns)
         if contribution.bound is not None and contribution.bound < bound:
@@ -91,8 +94,10 @@ def _log_lik_at(model: Model, u: np.ndarray, rows: Rows, one_by_one: bool) -> np
     """f of every line at one draw; for exact draws one by one through one program, so that no line's place matters."""
     if not one_by_one:
         return np.asarray(_log_lik(model, u, rows.columns))[: rows.size]
-    lines = ({name: column[i : i + 1] for name, column in rows.columns.items()} for i in range(rows.size))
-    return np.concatenate([np.asarray(_log_lik(model, u, line)) for line in lines])
+    # Capacities are whole numbers of chunks, so the program has one shape.
+    chunks = range(0, rows.size, SMALLEST_CAPACITY)
+    parts = [{name: c[first : first + SMALLEST_CAPACITY] for name, c in rows.columns.items()} for first in chunks]
+    return np.concatenate([np.asarray(_log_lik_by_line(model, u, part)) for part in parts])[: rows.size]
 
 
 @partial(jax.jit, static_argnames="model")
@@ -100,22 +105,28 @@ def _log_lik(model: Model, u: Array, columns: Columns) -> Array:
     return model.log_lik(model.prior.constrain(u), columns)
 
 
-def is_exact(contribution: Strict, family: Any, declared: Declared, covariates: bool, grid: PublicGrid) -> bool:
+@partial(jax.jit, static_argnames="model")
+def _log_lik_by_line(model: Model, u: Array, columns: Columns) -> Array:
+    theta = model.prior.constrain(u)
+    return jax.lax.map(lambda line: model.log_lik(theta, {name: v[None] for name, v in line.items()})[0], columns)
+
+
+def family_is_exact(contribution: Strict, family: Any, declared: Declared, covariates: bool, grid: PublicGrid) -> bool:
     """Whether a column of a built-in family, or of the user's own model, is drawn exactly; public facts decide it."""
     if not isinstance(family, str):
         return _asked_for(grid)
-    model = FAMILIES[family].model("column", declared, ScaleMixturePrior(), 1)
-    return _on_grid(contribution, model, covariates, grid)
+    return is_exact(contribution, FAMILIES[family].model("column", declared, ScaleMixturePrior(), 1), covariates, grid)
 
 
-def _on_grid(contribution: Strict, model: Model, covariates: bool, grid: PublicGrid) -> bool:
-    """Whether the public grid is to be used: where it was asked for, and wherever it can be without covariates."""
-    if _asked_for(grid):
-        return True
-    if covariates or not hasattr(model, "coordinates"):
-        return False
-    names = model.coordinates(covariates)
-    return len(names) <= 2 and all(name.partition("[")[0] in DEFAULTS for name in names)
+def is_exact(contribution: Strict, model: Model, covariates: bool, grid: PublicGrid) -> bool:
+    """Whether a column is drawn exactly, on the public grid: where that was asked for, or without covariates if it can.
+
+    Said from public facts alone: the family, whether it has covariates, the grid that was given, the contribution.
+    """
+    if _asked_for(grid) or covariates:
+        return _asked_for(grid)
+    names = coordinate_names(model, {})
+    return len(names) <= MOST_PARAMETERS and all(default_of(model, name, len(names)) for name in names)
 
 
 def _asked_for(grid: PublicGrid) -> bool:
@@ -251,12 +262,14 @@ def _say(words: str, suffers: str = " does not suffer") -> None:
 
 
 def at_limit(axes: tuple[Axis, ...], released: Draws) -> list[Axis]:
-    """Axes of which a released draw lies within a few steps of a limit."""
-    return [
-        axis
-        for axis, u in zip(axes, released.u.T, strict=True)
-        if (u < axis.u[0] + NEAR * axis.step).any() or (u > axis.u[-1] - NEAR * axis.step).any()
-    ]
+    """Axes of which a released draw lies within a few steps of a limit, where the family goes on beyond it."""
+    found = []
+    for axis, u in zip(axes, released.u.T, strict=True):
+        end = NATURAL_ENDS.get(axis.name)
+        low = end != "low" and (u < axis.u[0] + NEAR * axis.step).any()
+        high = end != "high" and (u > axis.u[-1] - NEAR * axis.step).any()
+        found += [axis] if low or high else []
+    return found
 
 
 def _drop(model: Bounded, rows: Columns, counts: np.ndarray, released: Draws, steps: Sequence[float]) -> np.ndarray:
@@ -268,11 +281,20 @@ def _drop(model: Bounded, rows: Columns, counts: np.ndarray, released: Draws, st
         X, times = np.unique(np.repeat(np.asarray(rows["X"]), counts, axis=0), axis=0, return_counts=True)
         columns["X"] = X[rng.choice(len(X), SIMULATED, p=times / times.sum())]
     y = np.asarray(model.simulate(rng, theta, columns, SIMULATED), np.float64)
-    columns |= count_columns(y) if isinstance(model.model, Poisson | NegativeBinomial) else {"y": y}
+    columns |= _read(model.model, y)
     columns[PEAK] = model.model.peak(columns)  # type: ignore[attr-defined]
     u, moves = released.u[0], np.diag(steps)
     here, *around = (float(_mean(model, at, columns)) for at in (u, *(u + moves), *(u - moves)))
     return here - np.reshape(around, (2, len(steps))).mean(axis=0)
+
+
+def _read(model: Model, y: np.ndarray) -> Columns:
+    """What a family reads of simulated values, which are on its own scale."""
+    if isinstance(model, Poisson | NegativeBinomial | ZeroTruncated):
+        return count_columns(y)
+    if isinstance(model, Normal):
+        return {"y": y, "log_unit": np.zeros(len(y))}
+    return {"y": y, "log_y": np.log(y), "log_unit": np.zeros(len(y))} if isinstance(model, Gamma) else {"y": y}
 
 
 @partial(jax.jit, static_argnames="model")

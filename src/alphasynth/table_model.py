@@ -33,8 +33,8 @@ CHOSEN, LEFT_OUT = ("family", "formula", "budget"), "left_out"
 class ColumnModel:
     """One column given others: a formula, a family, its public part of the budget, what is declared of it.
 
-    `where` names the indicator of its gaps: the column is modelled, and generated, where that is 0. `read_off` says
-    which of family, formula and budget were chosen by a look at the table.
+    `where` names indicators and the values that they must have: the column is modelled, and generated, where they do.
+    `read_off` says which of family, formula and budget were chosen by a look at the table.
 
     >>> ColumnModel.of("visits ~ age", "poisson").name
     'visits'
@@ -44,7 +44,7 @@ class ColumnModel:
     family: str
     budget: float = 1.0
     declared: Declared = field(default_factory=Declared)
-    where: str | None = None
+    where: tuple[tuple[str, bool], ...] = ()
     read_off: tuple[str, ...] = ()
 
     @classmethod
@@ -66,7 +66,7 @@ class ColumnModel:
             )
         facts = declared if isinstance(declared, Declared) else Declared.of(parsed.response, declared or {})
         marks = marks_of(f"{parsed.response!r}", read_off, CHOSEN)
-        return cls(parsed, family, require_positive(f"budget of {parsed.response!r}", budget), facts, None, marks)
+        return cls(parsed, family, require_positive(f"budget of {parsed.response!r}", budget), facts, (), marks)
 
     @property
     def name(self) -> str:
@@ -76,7 +76,13 @@ class ColumnModel:
     @property
     def needs(self) -> tuple[str, ...]:
         """Columns that must be there before this one is generated."""
-        return (*self.formula.covariates, *([self.where] if self.where else []))
+        return (*self.formula.covariates, *(name for name, _ in self.where))
+
+    @property
+    def gap(self) -> str | None:
+        """The indicator of its gaps, where it has one."""
+        own = indicator_of(self.name)
+        return own if (own, False) in self.where else None
 
 
 @dataclass(frozen=True)
@@ -210,16 +216,47 @@ class TableModel:
                 continue
             half = column.budget / (2 if column.declared.missing == "model" else 1)
             if column.declared.missing == "model":
-                text = f"`{gappy[column.name]}` ~ {whole.formula.right}"
-                levels = Declared(levels=(False, True))
-                columns.append(ColumnModel(Formula.parse(text), "bernoulli", half, levels))
-            columns.append(replace(whole, budget=half, where=gappy[column.name]))
+                columns.append(_indicator(whole, gappy[column.name], half))
+            columns.append(replace(whole, budget=half, where=((gappy[column.name], False),)))
         return TableModel.of(columns, self.left_out)
+
+    def with_parts(self) -> TableModel:
+        """With columns in two parts as two columns: whether a value is not 0, and the value where it is not.
+
+        Each has half of the column's budget. A zero-inflated column becomes a hurdle: its zeros are one share. The
+        first part is modelled where the column itself was, the second where the first says so, too.
+        """
+        columns: list[ColumnModel] = []
+        for column in self.columns:
+            above = FAMILIES[column.family].above
+            if above is None:
+                columns.append(column)
+                continue
+            name, half = above_zero_of(column.name), column.budget / 2
+            columns.append(replace(_indicator(column, name, half), where=column.where))
+            columns.append(replace(column, family=above, budget=half, where=(*column.where, (name, True))))
+        return TableModel.of(columns, self.left_out)
+
+    @property
+    def helpers(self) -> frozenset[str]:
+        """Columns that stand for a part of another one, and are not released themselves."""
+        return frozenset(name for column in self.columns for name, _ in column.where)
 
 
 def indicator_of(name: str) -> str:
     """The name of a column's indicator of gaps."""
     return f"{name} is missing"
+
+
+def above_zero_of(name: str) -> str:
+    """The name of a column's indicator of values that are not 0."""
+    return f"{name} is not 0"
+
+
+def _indicator(column: ColumnModel, name: str, budget: float) -> ColumnModel:
+    """A column of two levels that is modelled by the terms of another one."""
+    text = f"`{name}` ~ {column.formula.right}"
+    return ColumnModel(Formula.parse(text), "bernoulli", budget, Declared(levels=(False, True)))
 
 
 def _with_terms(formula: Formula, names: Sequence[str]) -> Formula:

@@ -126,7 +126,10 @@ def _usual(problem: AnyProblem) -> list[str]:
     from alphasynth.chain import Chain
     from alphasynth.public_grid import PublicGrid
 
-    if isinstance(problem, Chain) or problem.model.prior.size > 2:
+    if isinstance(problem, Chain):
+        alone = len(problem.blocks) == 1 and isinstance(problem.blocks[0].sampler, PublicGrid)
+        return ["density"] if alone else ["draw"]
+    if problem.model.prior.size > 2:
         return ["draw"]
     return ["density"] if isinstance(problem.sampler, PublicGrid) else ["density", "draw"]
 

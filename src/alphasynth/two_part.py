@@ -171,6 +171,58 @@ class Hurdle:
         return np.where(positive, self.inner.simulate(rng, theta, columns, rows), np.nan)
 
 
+@dataclass(frozen=True)
+class ZeroTruncated:
+    """Counts of an inner family given that they are above 0: the positive part of a hurdle."""
+
+    inner: Poisson | NegativeBinomial
+
+    @classmethod
+    def around(cls, inner: Poisson | NegativeBinomial, coefficients: CoefficientPrior, K: int) -> ZeroTruncated:
+        """The model around an inner one, whose parameters it has."""
+        return cls(inner)
+
+    @property
+    def prior(self) -> LinearPrior:
+        """The inner family's."""
+        return self.inner.prior
+
+    def coordinates(self, covariates: bool) -> list[str]:
+        """Names of the sampler's coordinates: the inner family's."""
+        return self.inner.coordinates(covariates)
+
+    def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
+        """What the inner family reads of the response; raise `InputError` for counts of 0."""
+        columns = self.inner.read(name, values, declared, strict)
+        if (columns["y"] == 0).any():
+            raise InputError(f"column {name!r} must hold counts above 0 for this family, found zeros")
+        return columns
+
+    def public_starts(self) -> np.ndarray:
+        """Where climbs begin that must know nothing of the table: the inner family's."""
+        return self.inner.public_starts()
+
+    def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Where the climb begins: the inner family's start."""
+        return self.inner.start(columns, X, counts)
+
+    def log_lik(self, theta: Theta, columns: Columns) -> Array:
+        """Log p(y | theta, y > 0) by row."""
+        return self.inner.log_lik(theta, columns) - log_positive(self.inner.log_zero(theta, columns))
+
+    def peak(self, columns: Columns) -> np.ndarray:
+        """f*, the largest log-likelihood."""
+        return truncated_peak(columns["y"])
+
+    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
+        """Sum over all counts above 0 of p^power."""
+        return self.inner.power_sum(theta, columns, power, above_zero=True)
+
+    def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
+        """Counts of new records."""
+        return self.inner.simulate_positive(rng, theta, columns, rows)
+
+
 def truncated_peak(y: np.ndarray) -> np.ndarray:
     """Largest log-likelihood that a Poisson or negative binomial above 0 gives to a count of at least 1.
 
