@@ -23,6 +23,8 @@ DECLARED = {
     "gamma": Declared(limits=(0.1, 100.0)),
     "poisson": Declared(),
     "negative_binomial": Declared(),
+    "zero_truncated_poisson": Declared(),
+    "zero_truncated_negative_binomial": Declared(),
 }
 
 
@@ -53,6 +55,7 @@ def theta_of(family, parameters, w):
     split = parameters.family.predictors * parameters.terms
     theta, extra = {"beta": w[:split]}, w[split:]
     names = {"negative_binomial": "phi", "normal": "sd", "log_normal": "sd", "gamma": "shape"}
+    names["zero_truncated_negative_binomial"] = "phi"
     if family in names:
         theta[names[family]] = jnp.exp(extra[0])
     if family == "ordinal":
@@ -99,5 +102,5 @@ def test_parameters_beyond_a_familys_limits_are_brought_within():
 
 def test_a_family_without_scores_is_refused():
     model = FAMILIES["zero_inflated_poisson"].model("y", Declared(), NormalPrior(), 1)
-    with pytest.raises(InputError, match="must have a column that is bernoulli"):
+    with pytest.raises(InputError, match="must have a column of a built-in family"):
         family_of(model)

@@ -24,6 +24,7 @@ from alphasynth.randomness import Stream
 from alphasynth.sampler import Key
 from alphasynth.scored import Scorable
 from alphasynth.scores import Parameters
+from alphasynth.two_part import ZeroTruncated
 
 CUT = 8.0
 # Standard deviations, all public, of what is not known at a start: coefficients of standardised terms on a log or a
@@ -68,7 +69,9 @@ def _of_levels(key: Key, model: Any, records: Scorable, epsilon: float) -> Start
 @in_64_bit
 def _of_numbers(key: Key, model: Any, records: Scorable, epsilon: float, n: float) -> Start:
     """One exact draw on the public grid of the same family without covariates."""
-    alone = replace(model, prior=LinearPrior(ScaleMixturePrior(), 1, model.prior.dispersion))
+    prior = LinearPrior(ScaleMixturePrior(), 1, model.prior.dispersion)
+    inner = replace(model.inner, prior=prior) if isinstance(model, ZeroTruncated) else None
+    alone = replace(model, prior=prior) if inner is None else replace(model, inner=inner)
     bounded = Censored(CUT).bounded(alone, epsilon)
     rows, counts = _by_value(alone, records)
     target = Target.of(bounded, rows, np.pad(counts.astype(np.float64), (0, len(rows.columns["y"]) - len(counts))))
@@ -86,7 +89,7 @@ def _by_value(model: Any, records: Scorable) -> tuple[Rows, np.ndarray]:
     part = records.counts > 0
     y, first, of = np.unique(records.columns["y"][part], return_index=True, return_inverse=True)
     columns: Columns = {name: column[part][first] for name, column in records.columns.items() if name != PEAK}
-    rows = Rows.pad(columns, np.arange(len(y)), np.zeros(1))
+    rows = Rows.pad(columns, np.arange(len(y)), model.public_starts())
     return rows.for_strict(model.peak(columns)), np.bincount(of, records.counts[part]).astype(np.int64)
 
 

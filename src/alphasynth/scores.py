@@ -19,6 +19,7 @@ from alphasynth.continuous import LARGEST_SHAPE, SMALLEST_SD, Gamma, Normal
 from alphasynth.counts import NegativeBinomial, Poisson, count_columns
 from alphasynth.errors import InputError
 from alphasynth.model import Columns
+from alphasynth.two_part import ZeroTruncated
 
 # Predictors beyond this are far from any table that a model is for, and their exponentials would overflow.
 FARTHEST = 40.0
@@ -243,8 +244,45 @@ class OfNegativeBinomial:
         return count_columns(np.asarray(y, np.float64))
 
 
+@dataclass(frozen=True)
+class OfTruncated:
+    """Counts of an inner family given that they are above 0: its derivatives less those of log(1 - p(0))."""
+
+    inner: OfPoisson | OfNegativeBinomial
+    predictors = 1
+
+    @property
+    def extras(self) -> int:
+        """The inner family's."""
+        return self.inner.extras
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """With L = log p(0), the inner family's plus L' p(0) / (1 - p(0))."""
+        by_predictor, more = self.inner.residuals(columns, eta, extra)
+        mu = np.exp(eta[0])
+        if isinstance(self.inner, OfPoisson):
+            return [by_predictor[0] - mu / np.expm1(mu)], more
+        phi = math.exp(min(max(extra[0], LOG_PHI[0]), LOG_PHI[1]))
+        rising = np.log1p(mu / phi)
+        odds = 1 / np.expm1(phi * rising)
+        by_eta, by_phi = -mu / (1 + mu / phi), phi * (mu / (phi + mu) - rising)
+        return [by_predictor[0] + by_eta * odds], [more[0] + by_phi * odds]
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """The inner family's."""
+        return self.inner.coordinates(beta, extra)
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Counts."""
+        return self.inner.read(y)
+
+
 def family_of(model: Any) -> Family:
     """The scores of a model; raise `InputError` for one that has none."""
+    if isinstance(model, ZeroTruncated):
+        return OfTruncated(OfPoisson() if isinstance(model.inner, Poisson) else OfNegativeBinomial())
     if isinstance(model, Categorical):
         return OfCategorical(model.levels)
     if isinstance(model, Ordinal):
@@ -253,8 +291,7 @@ def family_of(model: Any) -> Family:
     plain |= {Poisson: OfPoisson(), NegativeBinomial: OfNegativeBinomial()}
     if type(model) not in plain:
         raise InputError(
-            "Scored must have a column that is bernoulli, categorical, ordinal, normal, log_normal, gamma, poisson or "
-            "negative_binomial, found another kind of model"
+            "Scored must have a column of a built-in family (one in two parts as two columns), found another model"
         )
     return plain[type(model)]
 
