@@ -20,7 +20,7 @@ from alphasynth.scores import Parameters
 SIMULATED, FEWEST, MOST, ON_THE_WAY = 5, 20_000, 200_000, 10_000
 MOST_ENTRIES = 10_000_000  # rows times parameters
 # Steps on the way and at the end, the longest step in standard deviations of a predictor, and when steps are over.
-STEPS, LAST_STEPS, LONGEST, SETTLED = 25, 2, 1.0, 0.05
+STEPS, LAST_STEPS, LONGEST, SETTLED = 25, 2, 1.0, 0.15
 
 
 class Step(NamedTuple):
