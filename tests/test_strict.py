@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from alphasynth import contribution, families, page, public_grid, public_page, strict
+from alphasynth import contribution, families, page, public_grid, public_page, quanta, strict
 from alphasynth.axes import DEFAULTS
 from alphasynth.contribution import BetaDivergence, Bounded, Censored
 from alphasynth.counts import NegativeBinomial, Poisson, count_columns, count_peak
@@ -149,7 +149,7 @@ def plant_no_clip(monkeypatch):
         return self.contribution.scaled(self.model, theta, columns)
 
     monkeypatch.setattr(Bounded, "log_lik", unclipped)
-    monkeypatch.setattr(public_grid.jnp, "clip", lambda x, low, high: jnp.maximum(x, -(2**60)))
+    monkeypatch.setattr(quanta.jnp, "clip", lambda x, low, high: jnp.maximum(x, -(2**60)))
 
 
 def plant_clip_of_the_sum(monkeypatch):
