@@ -18,13 +18,14 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "alphasynth"
 # A file imports only from those above it.
 ORDER = [
-    *("errors", "accounting", "randomness", "exponential"),
+    *("errors", "accounting", "randomness", "exponential", "noise"),
     *("frames", "grouping", "records", "expressions", "tokens", "expression_text", "formula_text", "terms", "formula"),
     *("counting", "weighting", "declared"),
     *("model", "contribution", "priors", "counts", "categories", "continuous", "two_part", "families", "own_model"),
+    *("scores", "matching", "scored"),
     *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid"),
     *("axes", "quanta", "separable", "clipped_sums", "public_grid", "automatic"),
-    *("lipschitz", "fit", "chain", "weights", "calibrate", "mechanism"),
+    *("lipschitz", "fit", "chain", "weights", "calibrate", "mechanism", "scored_start"),
     *(
         "table_model",
         "confirmation",
@@ -37,9 +38,10 @@ ORDER = [
         "release",
         "synthesize",
         "generate",
+        "scored_fit",
     ),
     *("divergence", "neighbours", "density_audit", "draw_audit", "black_box", "exact_audit", "audit"),
-    *("request", "public_types", "preparation", "synthesizer", "compilation"),
+    *("request", "public_types", "preparation", "outcome", "synthesizer", "compilation"),
     *("values", "intervals", "distances", "propensity", "associations", "utility", "risk", "nearest"),
     *(
         "catalogue",
@@ -52,7 +54,8 @@ ORDER = [
         "databases",
         "tables",
     ),
-    *("palette", "marks", "figures", "drawing", "images", "page", "measures", "confidential_page", "public_page"),
+    *("palette", "marks", "figures", "drawing", "images", "page", "measures", "confidential_page"),
+    *("public_use", "public_page"),
     *(
         "inspection",
         "suggestion",
