@@ -20,9 +20,9 @@ PACKAGE = ROOT / "src" / "alphasynth"
 ORDER = [
     *("errors", "accounting", "randomness", "exponential"),
     *("frames", "grouping", "records", "formula", "counting", "weighting", "declared"),
-    *("model", "contribution", "priors", "counts", "categories", "continuous", "two_part", "families", "own_model"),
+    *("model", "contribution", "clipping", "priors", "counts", "categories", "continuous", "two_part", "families", "own_model"),
     *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "public_grid", "automatic"),
-    *("lipschitz", "fit", "chain", "weights", "calibrate", "mechanism"),
+    *("lipschitz", "fit", "chain", "guide", "weights", "calibrate", "mechanism"),
     *(
         "table_model",
         "gaps",

@@ -95,7 +95,7 @@ class Synthesizer(Request):
             family=self.family if isinstance(self.family, str) else "a model of the user's own",
             mechanism=mechanism.label,
             rules=tuple(type(kind(rule)).__name__ for rule in mechanism.rules),
-            delta=last.lipschitz.overall,
+            delta=trail.delta,
             m=self.m,
             n=problem.records.n,
             num_draws=fewest.num_draws,
