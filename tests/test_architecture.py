@@ -20,7 +20,18 @@ PACKAGE = ROOT / "src" / "alphasynth"
 ORDER = [
     *("errors", "accounting", "randomness", "exponential"),
     *("frames", "grouping", "records", "formula", "counting", "weighting", "declared"),
-    *("model", "contribution", "clipping", "priors", "counts", "categories", "continuous", "two_part", "families", "own_model"),
+    *(
+        "model",
+        "contribution",
+        "clipping",
+        "priors",
+        "counts",
+        "categories",
+        "continuous",
+        "two_part",
+        "families",
+        "own_model",
+    ),
     *("density", "mode", "diagnostics", "sampler", "laplace", "nuts", "grid", "public_grid", "automatic"),
     *("lipschitz", "fit", "chain", "guide", "weights", "calibrate", "mechanism"),
     *(
@@ -35,7 +46,7 @@ ORDER = [
         "synthesize",
         "generate",
     ),
-    *("divergence", "neighbours", "density_audit", "draw_audit", "black_box", "audit"),
+    *("divergence", "neighbours", "finding", "density_audit", "draw_audit", "black_box", "audit"),
     *("request", "preparation", "synthesizer", "compilation"),
     *("values", "intervals", "distances", "propensity", "associations", "utility", "risk", "nearest"),
     *("catalogue", "public_columns", "engine", "csv_files", "statistical_files", "files", "databases", "tables"),

@@ -127,9 +127,7 @@ def _one_way(one: Output, other: Output, delta: float) -> float:
     """
     held = one.at.probability > 0
     log_p = np.log(one.at.probability[held])
-    mine, theirs = (
-        np.asarray(scores(each.target.model, one.at.u, each.target.data))[held] for each in (one, other)
-    )
+    mine, theirs = (np.asarray(scores(each.target.model, one.at.u, each.target.data))[held] for each in (one, other))
     loss = mine - np.where(np.isnan(theirs), -np.inf, theirs)
     if isinstance(one.target.model, Bounded | Clipped):
         return epsilon_between(loss + logsumexp(log_p - loss), log_p, delta)

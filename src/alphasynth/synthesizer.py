@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from alphasynth import strict
-from alphasynth.audit import MOST_ROWS, Finding, Subject, audit
+from alphasynth.audit import MOST_ROWS, Subject, audit
 from alphasynth.binding import BoundTable
 from alphasynth.chain import AnyProblem, blocks_of, columns_of
 from alphasynth.errors import InputError
+from alphasynth.finding import Finding
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.frames import Frame
 from alphasynth.generate import TableMaker
