@@ -46,7 +46,7 @@ ORDER = [
         "synthesize",
         "generate",
     ),
-    *("divergence", "neighbours", "finding", "density_audit", "draw_audit", "black_box", "audit"),
+    *("divergence", "neighbours", "finding", "quadrature", "density_audit", "draw_audit", "black_box", "audit"),
     *("request", "preparation", "synthesizer", "compilation"),
     *("values", "intervals", "distances", "propensity", "associations", "utility", "risk", "nearest"),
     *("catalogue", "public_columns", "engine", "csv_files", "statistical_files", "files", "databases", "tables"),

@@ -22,6 +22,7 @@ from alphasynth.errors import InputError
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.grid import Grid, Weighed, scores
 from alphasynth.mechanism import Mechanism, budget_weights, run, settled
+from alphasynth.quadrature import weigh_far
 from alphasynth.sampler import Draws, Key
 from alphasynth.weights import BW
 
@@ -97,7 +98,7 @@ def _in_two_parts(problem: Problem, rule: BW, bound: float) -> Output:
 def _weighed(problem: Problem, alpha: np.ndarray, claim: float) -> Output:
     alpha = np.where(problem.rows.finite[problem.rows.of], alpha, 0.0)
     drawn = Target.of(problem.model, problem.rows, problem.rows.total(alpha * problem.records.counts))
-    return Output(drawn, Grid(FINE).weigh(drawn), claim)
+    return Output(drawn, weigh_far(drawn), claim)
 
 
 @in_64_bit

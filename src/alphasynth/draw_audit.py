@@ -173,24 +173,33 @@ def audit_draws(replay: Replay, neighbours: Sequence[Neighbour], delta: float = 
         change = np.stack(changes, axis=1)
         # The columns' parameters are drawn apart, so that draws of the same number make a draw of all of them.
         h = sum(differences(block, d, change) for block, d in zip(blocks_of(replay.released), columns, strict=True))
-        parts = zip(losses(u, np.asarray(h), delta), _first_losses(replay, some, few, delta), strict=True)
-        for neighbour, alpha, (loss, first) in zip(some, theirs, parts, strict=True):
+        lost = losses(u, np.asarray(h), delta)
+        if replay.given is not None:
+            lost = _both_parts(replay, some, _within(lost, np.asarray(h)), few, delta)
+        for neighbour, alpha, loss in zip(some, theirs, lost, strict=True):
             larger = max(claim, replay.claim(neighbour.counts, alpha))
-            found.append(Found(neighbour.name, loss + first, larger))
+            found.append(Found(neighbour.name, loss, larger))
     return found
 
 
-def _first_losses(replay: Replay, some: Sequence[Neighbour], few: int, delta: float) -> list[float]:
-    """Of budget weights, the loss of the draw that they are made from, as far as one draw released has part in it."""
-    if replay.trail.guide is None:
-        return [0.0] * len(some)
+def _within(lost: Sequence[float], h: np.ndarray) -> list[float]:
+    """Losses, at most what h ranges over: clipped contributions leave posteriors that are not near a normal."""
+    return np.minimum(lost, np.ptp(h, axis=0)).tolist()
+
+
+def _both_parts(
+    replay: Replay, some: Sequence[Neighbour], second: Sequence[float], few: int, delta: float
+) -> list[float]:
+    """Losses of budget weights, with that of the draw they are made from as far as one draw released has part in it."""
+    assert replay.trail.guide is not None, "budget weights"
     guides = [block.guide for block in blocks_of(replay.problem) if block.guide is not None]
     draws = [each.take(np.arange(min(few, each.num_draws))) for each in replay.trail.guide.draws]
     change = np.stack([replay.held.counts - n.counts for n in some], axis=1).astype(np.float64)
     h = sum(differences(guide, each, change) for guide, each in zip(guides, draws, strict=True))
     cost = sum((guide.model.epsilon for guide in guides if isinstance(guide.model, Bounded)), 0.0)
     u = np.concatenate([each.u for each in draws], axis=1)
-    return [replay.trail.delta / cost * loss for loss in losses(u, np.asarray(h), delta)]
+    first = _within(losses(u, np.asarray(h), delta), np.asarray(h))
+    return [replay.trail.delta / cost * one + other for one, other in zip(first, second, strict=True)]
 
 
 def losses(u: np.ndarray, h: np.ndarray, delta: float = AUDIT_DELTA) -> list[float]:
