@@ -166,11 +166,10 @@ def cases(databases: int) -> list[tuple[str, int, float, object]]:
     """Kinds, sizes, epsilons and caps in turn, so that any number of databases has some of each."""
     everything = []
     for number in range(databases):
-        kind = list(KINDS)[number % len(KINDS)]
-        sizes = SIZES[:4] if kind.startswith("y ~") else SIZES
-        turn = number // len(KINDS)
-        n = sizes[turn % len(sizes)]
-        everything.append((kind, n, EPSILONS[(turn + number) % len(EPSILONS)], CAPS[(turn // 2 + number) % len(CAPS)]))
+        turn, place = divmod(number, len(KINDS))
+        kind = list(KINDS)[place]
+        n = SIZES[turn // 4 % 4] if kind.startswith("y ~") else SIZES[turn % len(SIZES)]
+        everything.append((kind, n, EPSILONS[(turn + place) % len(EPSILONS)], CAPS[(turn // 4 + place) % len(CAPS)]))
     return everything
 
 

@@ -26,6 +26,8 @@ from alphasynth.sampler import Draws, Key, Sampler, child
 # How far, at least, a log-likelihood may fall below or rise above what the draw makes of it before it is clipped, as a
 # share of where the draw's own contributions are cut. With half as much a mixture's second group is clipped too soon.
 REACH = 0.25
+# Starts that are moved, and by how much, in the unit of priors.
+MOVED, EFFECTS = 12, (-1.0, -0.3, -0.1, 0.1, 0.3, 1.0)
 
 
 def guide_of(problem: Problem, epsilon: float, cut: float) -> Problem:
@@ -37,11 +39,25 @@ def guide_of(problem: Problem, epsilon: float, cut: float) -> Problem:
     if not hasattr(model, "public_starts"):
         raise InputError("budget weights need a built-in family or an OwnModel, found a model of another kind")
     held = rows.columns.get(HELD)
-    strict = replace(rows, start=model.public_starts()).for_strict(model.peak(rows.distinct))  # type: ignore[attr-defined]
+    starts = with_effects(model.public_starts()) if "X" in rows.columns else model.public_starts()
+    strict = replace(rows, start=starts).for_strict(model.peak(rows.distinct))  # type: ignore[attr-defined]
     if held is not None:
         strict = strict.where(np.asarray(held[: rows.size]) > 0)
     bounded = Censored(cut).bounded(model, epsilon)
     return replace(problem, model=bounded, rows=strict, sampler=_one(problem), thresh=1.0, guide=None)
+
+
+def with_effects(starts: np.ndarray) -> np.ndarray:
+    """Public starts (starts, D), and some of them moved along every coordinate.
+
+    A record far beyond the covariates is cut almost everywhere but where effects are 0: climbs that all began there
+    would end at it.
+    """
+    some = starts[:: -(-len(starts) // MOVED)]
+    steps = np.array(EFFECTS)[:, None, None] * np.eye(starts.shape[1])
+    return np.concatenate(
+        [starts, (some[:, None] + steps.reshape(1, -1, starts.shape[1])).reshape(-1, starts.shape[1])]
+    )
 
 
 def _one(problem: Problem) -> Sampler:
