@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import logsumexp
 
-from alphasynth.audit import Finding, Subject, audit
+from alphasynth.audit import Subject, audit
 from alphasynth.density_audit import loss_between, output
 from alphasynth.divergence import (
     Trials,
@@ -29,6 +29,7 @@ from alphasynth.divergence import (
 from alphasynth.draw_audit import Replay, losses
 from alphasynth.entry import run_command
 from alphasynth.errors import InputError
+from alphasynth.finding import Finding
 from alphasynth.laplace import Laplace
 from alphasynth.mechanism import Mechanism, run
 from alphasynth.model import Rows

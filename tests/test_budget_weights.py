@@ -1,4 +1,4 @@
-"""Budget weights: the rule, its fixed point, the bound it keeps, and the cap."""
+"""Budget weights: the rule, the bound it keeps, and the cap; tests/test_budget_claims.py has their claim."""
 
 from __future__ import annotations
 
@@ -45,17 +45,10 @@ def test_the_realised_epsilon_keeps_the_policys(epsilon, cap, mixture):
     made = fit(mixture, epsilon, cap)
     assert made.guarantee_.epsilon_total <= epsilon
     assert made.alpha_.max() <= cap
-    # Shrunk no further than to the draws at hand, or held by the cap.
-    assert made.guarantee_.epsilon_total > 0.97 * epsilon or made.alpha_.max() == pytest.approx(cap)
-
-
-def test_the_weights_are_a_fixed_point(mixture):
-    """alpha is what the rule makes of its own fit's F, up to the scatter of a maximum over 1,000 new draws."""
-    made = fit(mixture)
-    rule = made.trail_.rules[-1]
-    again = rule(made.trail_.fits[-1].records, made.trail_.fits[-1])
-    assert np.abs(again - made.trail_.fits[-1].alpha_distinct).max() < 0.05
-    assert rule.bound == pytest.approx(5.0)
+    assert 2 * made.lipschitz_.overall <= epsilon * (1 + 1e-12)
+    # What is claimed is the policy's own number; on the draws at hand it may be less.
+    assert made.guarantee_.epsilon_total == pytest.approx(epsilon)
+    assert made.trail_.searches == ()
 
 
 def test_a_small_cap_is_one_weight_for_all(mixture):

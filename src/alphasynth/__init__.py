@@ -43,7 +43,7 @@ _HOME = {
     "Guarantee": "guarantee",
     "PublicGuarantee": "guarantee",
     "Release": "release",
-    "Finding": "audit",
+    "Finding": "finding",
     "Synthesizer": "synthesizer",
     "open_table": "tables",
     "suggest_model": "suggestion",

@@ -17,16 +17,20 @@ from alphasynth.divergence import AUDIT_DELTA
 from alphasynth.draw_audit import LARGE, Found, Replay, audit_draws
 from alphasynth.errors import InputError, found
 from alphasynth.exact_audit import exact_losses
+from alphasynth.finding import Finding
 from alphasynth.fit import Problem
-from alphasynth.guarantee import INSTANCE, NONE
+from alphasynth.guarantee import INSTANCE, TARGET
 from alphasynth.mechanism import Mechanism, Trail
 from alphasynth.neighbours import (
+    FARTHEST,
+    Canary,
     Neighbour,
     check_canaries,
     far_values,
     neighbours,
     with_canaries,
     with_count_canaries,
+    with_leverage,
 )
 from alphasynth.public_grid import PublicGrid
 from alphasynth.records import Records
@@ -41,40 +45,10 @@ from alphasynth.weights import Given, PerColumn
 AUDITS = ("density", "draw", "black-box")
 # Distinct rows whose removal is audited unless told; a synthesis audits fewer by itself.
 MOST_ROWS, FEWER_ROWS, FEWEST_ROWS = 400, 48, 4
-# Floating-point room for a strict claim: a loss is computed from sums of whole numbers and two logarithms.
-ROUNDING = 1e-9
 TWO_PARTS = (
     "draws that follow a first one (Recentred) have an audit on a public grid, or a black-box one, found another"
 )
 COUNTS = (Poisson, NegativeBinomial, ZeroInflated)  # families that hold a count of any size
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What an audit found (confidential): the claim and the loss for one draw, towards the worst of the neighbours.
-
-    `worst` names it by its rank, or by what was added. `loss` is at `delta`. A black-box audit shows a lower bound, at
-    most its `ceiling`.
-    """
-
-    audit: str
-    scope: str
-    claim: float
-    loss: float
-    delta: float
-    neighbours: int
-    worst: str
-    ceiling: float | None = None
-
-    @property
-    def kept(self) -> bool:
-        """Whether the loss is at most the larger of the two neighbours' claims; so it is where nothing is claimed."""
-        return self.scope == NONE or self.loss <= self.claim * (1 + ROUNDING)
-
-    @property
-    def margin(self) -> float:
-        """Claim less loss."""
-        return self.claim - self.loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +93,8 @@ def audit(
         return [_audit_chain(key, subject, own, name, canaries, most, trials, tell) for name in audits]
     values = far_values(subject.records) | check_canaries(canaries)
     held, added = with_canaries(subject.records, values)
-    if subject.paths:
-        replay = Replay(subject.trail, held, subject.bind(held), subject.target, (np.zeros(held.size),))
-    else:
-        replay = Replay.of(subject.trail, held, subject.bind, subject.target)
+    held, added = _with_leverage(subject, held, added, [held.response], [held.response])
+    replay = _replay(subject, held)
     around = neighbours(held, added, replay.largest[0], most)
     chosen = {
         "density": lambda: _density(subject, replay, around, tell),
@@ -146,12 +118,10 @@ def _audit_chain(
     counts = [n for n, b in zip(own.names, own.blocks, strict=True) if isinstance(plain(b.model), COUNTS)]
     largest = subject.trail.fits[0].largest_distinct
     held, added = with_count_canaries(subject.records, counts, int(np.argmax(largest)), check_canaries(canaries))
-    if subject.paths:
-        if name == "draw":
-            raise InputError("noisy scores have an exact audit: use density, found draw")
-        replay = Replay(subject.trail, held, subject.bind(held), subject.target, (np.zeros(held.size),))
-    else:
-        replay = Replay.of(subject.trail, held, subject.bind, subject.target)
+    held, added = _with_leverage(subject, held, added, counts, own.names)
+    if subject.paths and name == "draw":
+        raise InputError("noisy scores have an exact audit: use density, found draw")
+    replay = _replay(subject, held)
     around = neighbours(held, added, replay.largest[0], most, by_risk=True)
     if name == "black-box":
         return _black_box(key, subject, replay, around, trials, tell)
@@ -170,7 +140,38 @@ def _audit_chain(
     bounded = [block.model.epsilon for block in own.blocks if isinstance(block.model, Bounded)]
     if bounded:
         results = [replace(one, claim=sum(bounded)) for one in results]
-    return _worst("draw", subject, results, AUDIT_DELTA)
+    return replace(_worst("draw", subject, results, AUDIT_DELTA), certain=_can_tell(subject, replay))
+
+
+def _replay(subject: Subject, held: Records) -> Replay:
+    """The run's weights as a function of the database; noisy scores have none."""
+    if subject.paths:
+        problem = subject.bind(held)
+        return Replay(subject.trail, held, problem, subject.target, (np.zeros(held.size),), problem)
+    return Replay.of(subject.trail, held, subject.bind, subject.target)
+
+
+def _can_tell(subject: Subject, replay: Replay) -> bool:
+    """Whether an audit by draws can: not where the draws may have missed part of what they aim at, which none shows."""
+    return subject.scope != TARGET and replay.faithful
+
+
+def _with_leverage(
+    subject: Subject, held: Records, added: list[Canary], responses: Sequence[str], synthesized: Sequence[str]
+) -> tuple[Records, list[Canary]]:
+    """With records far beyond the table's covariates, where the model can hold them as it was fitted."""
+    if subject.records.size > LARGE:
+        return held, added
+    more, canaries = with_leverage(held, added, responses, synthesized)
+    if len(canaries) == len(added):
+        return held, added
+    try:
+        problem = subject.bind(more)
+    except InputError:  # limits or levels that were declared
+        return held, added
+    pairs = zip(blocks_of(problem), columns_of(subject.trail.fits[-1]), strict=True)
+    same = all(block.model.prior.size == column.draws.u.shape[1] for block, column in pairs)
+    return (more, canaries) if same else (held, added)
 
 
 def _exact_chain(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> list[Found]:
@@ -222,7 +223,7 @@ def _draw(subject: Subject, replay: Replay, around: Sequence[Neighbour]) -> Find
     model = one_column(replay.problem).model
     if isinstance(model, Bounded):
         results = [replace(one, claim=model.epsilon) for one in results]
-    return _worst("draw", subject, results, AUDIT_DELTA)
+    return replace(_worst("draw", subject, results, AUDIT_DELTA), certain=_can_tell(subject, replay))
 
 
 def _density(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> Finding:
@@ -338,4 +339,11 @@ def scored_losses(subject: Subject, problem: AnyProblem, around: Sequence[Neighb
 def audit_run(subject: Subject) -> Finding:
     """The draw audit that a synthesis makes of itself; of a large table, towards the most extreme neighbours alone."""
     most = FEWER_ROWS if subject.records.size <= LARGE else FEWEST_ROWS
-    return audit(np.random.SeedSequence(0), subject, ["draw"], most=most)[0]
+    far = [FARTHEST] if subject.trail.guide is not None and _holds_counts(subject) else []
+    return audit(np.random.SeedSequence(0), subject, ["draw"], far, most)[0]
+
+
+def _holds_counts(subject: Subject) -> bool:
+    """Whether the largest count that a model takes can be added."""
+    problem = subject.bind(subject.records)
+    return isinstance(problem, Problem) and isinstance(plain(problem.model), COUNTS)

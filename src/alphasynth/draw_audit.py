@@ -1,6 +1,8 @@
 """The draw audit: the loss towards every neighbour from the draws at hand, in any dimension and without a refit.
 
-The neighbour's weights are made by the same rules from the same draws; h(theta) is the difference that they and the
+The neighbour's weights are made by the same rules from the same draws; where that does not give the run's own weights
+again for its own database, the audit cannot tell. Budget weights are made from one draw, given which no weight moves:
+the losses of that draw and of one after it add up. h(theta) is the difference that the neighbour's weights and the
 record itself make to the log density. Two normals stand for the two posteriors: that of the draws, and one moved and
 scaled as h says (fitted by least squares on the place and the squared distance from the mean). Where h only moves it,
 the loss is that of Gaussian differential privacy at the standard deviation of h. A diagnostic and never a certificate.
@@ -17,17 +19,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.chain import AnyFit, AnyProblem, JointFit, blocks_of, columns_of
-from alphasynth.contribution import weighted
+from alphasynth.contribution import Bounded, weighted
 from alphasynth.density import over_blocks
 from alphasynth.divergence import AUDIT_DELTA, gaussian_epsilon, spherical_epsilon
 from alphasynth.fit import Fit, Problem, in_64_bit
 from alphasynth.lipschitz import extreme_log_liks, larger
-from alphasynth.mechanism import Trail
+from alphasynth.mechanism import Trail, budget_weights
 from alphasynth.model import Array, Columns, Model, Rows, capacity
 from alphasynth.neighbours import Neighbour, held_only
 from alphasynth.records import Records
 from alphasynth.sampler import Draws
-from alphasynth.weights import BW, LW, SW, Reweight, Rule
+from alphasynth.weights import LW, SW, Reweight, Rule
 
 # Neighbours that pass through the rows together; of a large table fewer, so that their changes fit in memory, and of a
 # huge one fewer draws.
@@ -36,6 +38,7 @@ FEWER_DRAWS, HUGE = 250, 1 << 20
 DRAWS_PER_COORDINATE = 4  # at least, for a covariance of the draws
 # A posterior that a neighbour scales by less than this counts as of the same spread; one it all but flattens, as this.
 SAME_SPREAD, LEAST_PRECISION = 3e-3, 1e-6
+FAITHFUL = 0.01  # weights made again may be off by this share of the largest one: searches stop within 0.002
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,7 @@ class Replay:
     """A run's weights as a function of the database, its draws staying as they are (confidential).
 
     `held` are the records with canaries, `problem` is bound to them; `largest` is F of every round by distinct row.
+    `given` has the weights that follow from the draw of budget weights, and `released` the problem drawn from.
     """
 
     trail: Trail
@@ -50,6 +54,8 @@ class Replay:
     problem: AnyProblem
     target: float | None
     largest: tuple[np.ndarray, ...] = field(repr=False)
+    released: AnyProblem
+    given: np.ndarray | None = field(default=None, repr=False)
 
     @classmethod
     @in_64_bit
@@ -58,11 +64,23 @@ class Replay:
         problem = bind(held)
         known = len(trail.fits[0].largest_distinct)
         largest = tuple(np.concatenate([fit.largest_distinct, _largest_of(problem, fit, known)]) for fit in trail.fits)
-        return cls(trail, held, problem, target, largest)
+        if trail.guide is None:
+            return cls(trail, held, problem, target, largest, problem)
+        released, given = budget_weights(problem, trail.rules[-1], trail.guide.u)
+        return cls(trail, held, problem, target, largest, released, given)
+
+    @property
+    def faithful(self) -> bool:
+        """Whether the replay gives the weights that the run used."""
+        used = self.trail.fits[-1].alpha_distinct
+        again = self.alpha(self.held.counts)[: len(used)]
+        return bool(np.abs(again - used).max() <= FAITHFUL * used.max())
 
     def alpha(self, counts: np.ndarray) -> np.ndarray:
         """Final weights by distinct row of `held`, of the database with these counts; 0 where it has no record."""
         keep = counts > 0
+        if self.given is not None:
+            return np.where(keep, self.given, 0.0)
         records = held_only(self.held, counts)
         alpha = np.ones(records.size)
         searched = {search.dial for search in self.trail.searches}
@@ -77,8 +95,10 @@ class Replay:
     def claim(self, counts: np.ndarray, alpha: np.ndarray) -> float:
         """Twice the Lipschitz bound of the database with these counts and weights, on the last round's draws.
 
-        Where the bound is aimed at a target, a refit would not exceed it.
+        Where the bound is aimed at a target, a refit would not exceed it; budget weights claim the target itself.
         """
+        if self.given is not None:
+            return 2 * self.trail.delta
         claim = 2 * float(weighted(np.where(counts > 0, alpha, 0.0), self.largest[-1]).max())
         return claim if self.target is None else min(claim, 2 * self.target)
 
@@ -89,8 +109,6 @@ class Replay:
         self, rule: Rule, records: Records, before: AnyFit, after: np.ndarray, searched: set[str], is_last: bool
     ) -> np.ndarray:
         """The rule's weights; where its number was searched, brought to the bound that the search would aim at."""
-        if isinstance(rule, BW):  # iterated: its weights are those of the last round's own F
-            return rule(records, _with(before, records, before.alpha_distinct, after))
         alpha = rule(records, before)
         if rule.dial not in searched:
             return alpha
@@ -154,11 +172,34 @@ def audit_draws(replay: Replay, neighbours: Sequence[Neighbour], delta: float = 
         changes = [held * own - n.counts * alpha for n, alpha in zip(some, theirs, strict=True)]
         change = np.stack(changes, axis=1)
         # The columns' parameters are drawn apart, so that draws of the same number make a draw of all of them.
-        h = sum(differences(block, d, change) for block, d in zip(blocks_of(replay.problem), columns, strict=True))
-        for neighbour, alpha, loss in zip(some, theirs, losses(u, np.asarray(h), delta), strict=True):
+        h = sum(differences(block, d, change) for block, d in zip(blocks_of(replay.released), columns, strict=True))
+        lost = losses(u, np.asarray(h), delta)
+        if replay.given is not None:
+            lost = _both_parts(replay, some, _within(lost, np.asarray(h)), few, delta)
+        for neighbour, alpha, loss in zip(some, theirs, lost, strict=True):
             larger = max(claim, replay.claim(neighbour.counts, alpha))
             found.append(Found(neighbour.name, loss, larger))
     return found
+
+
+def _within(lost: Sequence[float], h: np.ndarray) -> list[float]:
+    """Losses, at most what h ranges over: clipped contributions leave posteriors that are not near a normal."""
+    return np.minimum(lost, np.ptp(h, axis=0)).tolist()
+
+
+def _both_parts(
+    replay: Replay, some: Sequence[Neighbour], second: Sequence[float], few: int, delta: float
+) -> list[float]:
+    """Losses of budget weights, with that of the draw they are made from as far as one draw released has part in it."""
+    assert replay.trail.guide is not None, "budget weights"
+    guides = [block.guide for block in blocks_of(replay.problem) if block.guide is not None]
+    draws = [each.take(np.arange(min(few, each.num_draws))) for each in replay.trail.guide.draws]
+    change = np.stack([replay.held.counts - n.counts for n in some], axis=1).astype(np.float64)
+    h = sum(differences(guide, each, change) for guide, each in zip(guides, draws, strict=True))
+    cost = sum((guide.model.epsilon for guide in guides if isinstance(guide.model, Bounded)), 0.0)
+    u = np.concatenate([each.u for each in draws], axis=1)
+    first = _within(losses(u, np.asarray(h), delta), np.asarray(h))
+    return [replay.trail.delta / cost * one + other for one, other in zip(first, second, strict=True)]
 
 
 def losses(u: np.ndarray, h: np.ndarray, delta: float = AUDIT_DELTA) -> list[float]:

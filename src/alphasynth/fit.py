@@ -50,7 +50,8 @@ class Then(Protocol):
 class Problem:
     """All that stays the same from round to round: records, model, what the model reads of them, sampler, S, thresh.
 
-    `then`, if any, makes the problem that is drawn from in the end, from one draw of this one.
+    `then`, if any, makes the problem that is drawn from in the end, from one draw of this one. `guide` is the problem
+    whose one draw budget weights are made from.
     """
 
     records: Records
@@ -60,6 +61,7 @@ class Problem:
     num_draws: int = NUM_DRAWS
     thresh: float = 1.0
     then: Then | None = None
+    guide: Problem | None = None
 
     def __post_init__(self) -> None:
         """Refuse too few draws to diagnose, a thresh that is no quantile, and what is no sampler."""

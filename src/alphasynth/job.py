@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from alphasynth.accounting import of_unit
-from alphasynth.audit import Finding, audit_run
+from alphasynth.audit import audit_run
 from alphasynth.automatic import Automatic
 from alphasynth.budget import Request
 from alphasynth.catalogue import FORMATS
@@ -21,6 +21,7 @@ from alphasynth.databases import DatabaseTable, canonical
 from alphasynth.engine import FileTable
 from alphasynth.errors import AuditWarning, InputError, ReportWarning, place
 from alphasynth.files import Statistical
+from alphasynth.finding import BROKEN, CANNOT_TELL, Finding
 from alphasynth.grid import Grid
 from alphasynth.guarantee import INSTANCE, PublicGuarantee
 from alphasynth.interruption import Interruption
@@ -117,7 +118,14 @@ def _audited(synthesizer: Synthesizer) -> Finding | None:
     if synthesizer.weights == "column":  # audits make the neighbour's weights by record
         return None
     finding = audit_run(synthesizer.subject_)
-    if not finding.kept:
+    if finding.verdict == CANNOT_TELL:
+        warnings.warn(
+            f"the draw audit cannot tell whether the claim of {synthesizer.mechanism.label} is kept: it could not make "
+            "the run's weights again from its draws",
+            AuditWarning,
+            stacklevel=2,
+        )
+    if finding.verdict == BROKEN:
         warnings.warn(
             f"the draw audit finds the claim of {synthesizer.mechanism.label} broken for a neighbouring database; the "
             "numbers are in confidential/summary.json; a strict mechanism (Censored) keeps its claim for all of them",

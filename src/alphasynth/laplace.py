@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from alphasynth.clipping import Clipped
 from alphasynth.contribution import Bounded
 from alphasynth.density import Data, Target, log_density
 from alphasynth.diagnostics import Diagnostics, compare_chains, khat
@@ -67,15 +68,15 @@ class Modes(NamedTuple):
 
 
 def modes_of(target: Target) -> Mode | Modes:
-    """Where to propose: at the mode, and of strict contributions at each of several and far beyond.
+    """Where to propose: at the mode, and of contributions that are cut at each of several and far beyond.
 
     Contributions that are cut leave a posterior flat where all are, and with a mode for each group of records that
     parameters can suit. Draws of a strict mechanism must know of all of it, or one record could decide which is found.
     """
-    starts = np.atleast_2d(target.start)
-    if not isinstance(target.model, Bounded):
-        return find_mode(target.model, starts[0], target.data)
-    return Modes.of(find_modes(target.model, starts, target.data))
+    starts = np.asarray(target.start)
+    if not isinstance(target.model, Bounded | Clipped):
+        return find_mode(target.model, np.atleast_2d(starts)[0], target.data)
+    return Modes.of(find_modes(target.model, np.atleast_2d(starts), target.data))
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,9 @@ class Laplace:
         for number in range(len(ATTEMPTS)):
             draws = self._draw(child(key, number), target, num_draws, modes, number)
             passed = not draws.diagnostics.failures()
-            if number >= least and (passed or (number > 0 and _hopeless(draws.diagnostics))):
+            # Cut contributions leave a prior its tails, which the first two attempts' are too light for.
+            enough = 1 if isinstance(modes, Mode) else 2
+            if number >= least and (passed or (number >= enough and _hopeless(draws.diagnostics))):
                 break
             if number > 0 and isinstance(modes, Mode):  # skewed proposals know more of the target than the first
                 modes = _recentre(modes, draws)

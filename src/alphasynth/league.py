@@ -13,12 +13,13 @@ from functools import partial
 
 import numpy as np
 
-from alphasynth.audit import FEWER_ROWS, Finding, Subject, audit, one_column
+from alphasynth.audit import FEWER_ROWS, Subject, audit, one_column
 from alphasynth.baselines import NOISES, Histogram
 from alphasynth.chain import columns_of
 from alphasynth.distances import mean_distances
 from alphasynth.divergence import AUDIT_DELTA
 from alphasynth.errors import CalibrationError, DiagnosticsError, InputError
+from alphasynth.finding import Finding
 from alphasynth.fit import in_64_bit
 from alphasynth.guarantee import NONE, STRICT
 from alphasynth.outcome import Carried, carry_out
@@ -41,7 +42,7 @@ class Standing:
     """One mechanism at one epsilon (confidential where the table is).
 
     `rmse` by statistic over the repeats; `wasserstein` in the column's unit and `s_pmse` (logistic), means; `claim` and
-    `loss` for one draw; `failed` repeats ended without a table.
+    `loss` for one draw, which where it is not `certain` tells nothing; `failed` repeats ended without a table.
     """
 
     label: str
@@ -56,11 +57,12 @@ class Standing:
     seconds: float
     repeats: int
     failed: int = 0
+    certain: bool = True
 
     @property
     def kept(self) -> bool | None:
-        """Whether the audit found the claim kept; None where there is no claim."""
-        if self.loss is None or self.claim is None or self.scope == NONE:
+        """Whether the audit found the claim kept; None where there is no claim, or the audit cannot tell."""
+        if self.loss is None or self.claim is None or self.scope == NONE or not self.certain:
             return None
         return self.loss <= self.claim * (1 + 1e-9)
 
@@ -212,6 +214,7 @@ def _stand(
         seconds=float(np.median(seconds)) if seconds else np.nan,
         repeats=repeats,
         failed=failed,
+        certain=finding is None or finding.certain,
     )
 
 

@@ -38,13 +38,20 @@ def lines_of(standings: Sequence[Standing]) -> tuple[tuple[str, ...], list[tuple
             s.s_pmse,
             None if s.claim is None or s.scope == NONE else page.bound(s.claim),
             None if s.loss is None else page.bound(s.loss),
-            {True: "yes", False: "NO", None: "by proof" if s.scope == STRICT else ""}[s.kept],
+            {True: "yes", False: "NO", None: _untold(s)}[s.kept],
             s.seconds,
             s.failed,
         )
         for s in ranked
     ]
     return (*HEADS, *(f"RMSE {name}" for name in names), *TAIL), lines
+
+
+def _untold(standing: Standing) -> str:
+    """What stands where no audit tells whether a claim is kept."""
+    if not standing.certain:
+        return "cannot tell"
+    return "by proof" if standing.scope == STRICT else ""
 
 
 def _mean(standing: Standing) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -16,6 +16,7 @@ from alphasynth.calibrate import Found, Search, search
 from alphasynth.chain import AnyFit, AnyProblem, blocks_of, fit_any
 from alphasynth.contribution import STRICT, Strict
 from alphasynth.errors import CalibrationError, InputError, found
+from alphasynth.guide import Guide, draw_guide, levels
 from alphasynth.model import Model
 from alphasynth.priors import LinearPrior
 from alphasynth.sampler import Key, child
@@ -23,8 +24,6 @@ from alphasynth.scored import Scored
 from alphasynth.weights import BW, CW, LW, SW, Reweight, Rule, kind, settle
 
 BELOW_ONE = 1 - 1e-6  # re-weighting that keeps the bound asks for k < 1
-# Budget weights are iterated until none moves by more than this, which takes 3 to 8 fits.
-SETTLED, MOST_ITERATIONS = 1e-3, 20
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Mechanism:
 class Trail:
     """What a run left (confidential): the first fit, then one per rule; the rules as settled; the searches made.
 
-    `seconds` is the time that each round took, its search included.
+    `seconds` is the time that each round took, its search included; `guide` is what budget weights were made from.
     """
 
     label: str
@@ -73,6 +72,16 @@ class Trail:
     rules: tuple[Rule, ...] = field(default=(), repr=False)
     searches: tuple[Search, ...] = field(default=(), repr=False)
     seconds: tuple[float, ...] = field(default=(), repr=False)
+    guide: Guide | None = field(default=None, repr=False)
+
+    @property
+    def delta(self) -> float:
+        """The bound that is claimed: Delta on the last draws, or of budget weights the policy's own."""
+        last = kind(self.rules[-1]) if self.rules else None
+        if isinstance(last, BW):
+            assert last.bound is not None, "settled"
+            return last.bound
+        return self.fits[-1].lipschitz.overall
 
     def then(self, rule: Rule, fitted: AnyFit, *searches: Search) -> Trail:
         """The trail one rule further."""
@@ -146,9 +155,7 @@ def take_step(
 
     if isinstance(kind(rule), BW):
         assert target is not None, "checked at the door"
-        rule = settle(rule, lambda bw: settled(bw, target, problem))
-        before = _iterate(child(key, 0), problem, before, rule, tell, trials)
-        key = child(key, 1)  # not the draws that the weights were made from
+        return _guided_step(key, problem, trail, settle(rule, lambda bw: settled(bw, target, problem)), tell)
     goal = _goal(rule, target, problem, before, refit)
     if goal is None:
         return trail.then(rule, refit(rule(problem.records, before)))
@@ -164,6 +171,23 @@ def take_step(
             f"{trail.label}: the search of {rule.dial} must bring the bound down to the target, but {why}", trail
         ) from result.stopped_by
     return trail
+
+
+def _guided_step(key: Key, problem: AnyProblem, trail: Trail, rule: Rule, tell: Callable[[int], None]) -> Trail:
+    """Budget weights: one draw, what it allows each record, and a fit in which that is all that a record adds."""
+    tell(1)
+    guide = draw_guide(child(key, 0), problem)
+    allowed, alpha = budget_weights(problem, rule, guide.u)
+    tell(2)
+    return replace(trail.then(rule, fit_any(child(key, 1), allowed, alpha)), guide=guide)
+
+
+def budget_weights(problem: AnyProblem, rule: Rule, guide: Sequence[np.ndarray]) -> tuple[AnyProblem, np.ndarray]:
+    """The problem with clipped records and their weights by distinct row, given the guide's u by block."""
+    budget = kind(rule)
+    assert isinstance(budget, BW) and budget.bound is not None and not isinstance(budget.cap, str), "settled"  # noqa: PT018
+    allowed = levels(problem, guide, budget.bound / budget.cap)
+    return allowed.problem, rule(problem.records, allowed.fit)
 
 
 def settled(rule: BW, target: float, problem: AnyProblem) -> BW:
@@ -187,20 +211,6 @@ def auto_cap(epsilon_per_draw: float, models: Model | Sequence[Model], n: int) -
     return min(1.0, 12 / n + epsilon_per_draw / sum(2 + 1.5 * digits if s else 9 + 2.4 * digits for s in short))
 
 
-def _iterate(
-    key: Key, problem: AnyProblem, before: AnyFit, rule: Rule, tell: Callable[[int], None], trials: Iterator[int]
-) -> AnyFit:
-    """Fits of a rule's weights, each from the last one's F, until the weights stay as they are."""
-    for _ in range(MOST_ITERATIONS):
-        tell(next(trials))
-        after = fit_any(key, problem, rule(problem.records, before))
-        change = np.abs(rule(problem.records, after) - after.alpha_distinct).max()
-        before = after
-        if change < SETTLED:
-            break
-    return before
-
-
 class Refit(Protocol):
     """Fits weights in this round, from the sampler's attempt `least` on."""
 
@@ -220,7 +230,7 @@ def _goal(rule: Rule, target: float | None, problem: AnyProblem, before: AnyFit,
     """The given target, or the rule's own; None where the dial stands as it is."""
     own = kind(rule)
     if target is not None:
-        return _Goal(target, 1.0 if isinstance(own, SW | BW) else np.inf)
+        return _Goal(target, 1.0 if isinstance(own, SW) else np.inf)
     if isinstance(own, SW) and own.alpha is None:
         likelihood = settle(rule, lambda _: LW())
         return _Goal(refit(likelihood(problem.records, before)).lipschitz.overall, 1.0)

@@ -68,17 +68,30 @@ def find_mode(model: Model, start: Array, data: Data) -> Mode:
     return Mode(end.u, inverse_factor(end.hessian, jnp.array(0.0)))
 
 
+def scales(*groups: np.ndarray) -> np.ndarray:
+    """Starts of several groups, each (starts, D) or (scales, starts, D), as (scales, starts, D).
+
+    Shorter ones are filled up with their last start.
+
+    >>> scales(np.zeros((1, 2)), np.ones((2, 3, 2))).shape
+    (3, 3, 2)
+    """
+    whole = [group if group.ndim == 3 else group[None] for group in groups]
+    longest = max(group.shape[1] for group in whole)
+    filled = [np.pad(group, ((0, 0), (0, longest - group.shape[1]), (0, 0)), mode="edge") for group in whole]
+    return np.concatenate(filled)
+
+
 def find_modes(model: Model, starts: Array, data: Data) -> list[Mode]:
     """Modes that climbs from the most promising starts lead to, those alike told once, the highest first.
 
     Starts (scales, starts, D), or (starts, D) of one scale, lie side by side within a scale: those are promising at
     which the density is no lower than at their neighbours. Modes that hold next to nothing are left out.
     """
-    starts = np.asarray(starts)
-    scales = starts if starts.ndim == 3 else starts[None]
-    if scales.shape[:2] == (1, 1):
-        return [find_mode(model, scales[0, 0], data)]
-    chosen = [start for scale in scales for start in _promising(model, scale, data)]
+    whole = scales(np.asarray(starts))
+    if whole.shape[:2] == (1, 1):
+        return [find_mode(model, whole[0, 0], data)]
+    chosen = [start for scale in whole for start in _promising(model, scale, data)]
     modes = [find_mode(model, start, data) for start in chosen]
     heights = np.asarray(_density(model, jnp.stack([mode.u for mode in modes]), data))
     widths = [np.log(np.diag(np.asarray(mode.factor))).sum() for mode in modes]

@@ -95,13 +95,44 @@ def with_count_canaries(
     return replace(held, response=records.response), canaries
 
 
+def with_leverage(
+    held: Records, canaries: Sequence[Canary], responses: Sequence[str], synthesized: Sequence[str]
+) -> tuple[Records, list[Canary]]:
+    """And canaries that lie far beyond the table's covariates: ten times the largest, with a response of 0 or the most.
+
+    All else they take from the record of the largest response.
+    """
+    found = list(canaries)
+    covariates = [n for n in held.columns if n not in synthesized and _is_number(held.columns[n])][:MOST_PLACES]
+    for response in responses:
+        y = np.asarray(held.columns[response])
+        present = np.where(held.counts > 0, y, y.min())
+        place = int(np.argmax(present))
+        for number, name in enumerate(covariates, start=1):
+            x = np.asarray(held.columns[name])
+            far = max(FAR) * max(float(np.abs(x).max()), 1.0)
+            for word, value in {"0": 0, "the largest response": present[place]}.items():
+                rows = np.append(np.arange(held.size), place)
+                columns: dict[str, Any] = {other: column[rows] for other, column in held.columns.items()}
+                columns[name] = np.append(x, np.asarray(far).astype(x.dtype))
+                columns[response] = np.append(np.asarray(held.columns[response]), np.asarray(value).astype(y.dtype))
+                held = replace(held, columns=columns, counts=np.append(held.counts, 0), index=None)
+                found.append(Canary(held.size - 1, f"added: {word}, covariate {number} far beyond the others"))
+                x, y = np.asarray(held.columns[name]), np.asarray(held.columns[response])
+    return held, found
+
+
+def _is_number(column: Any) -> bool:
+    return getattr(column.dtype, "kind", "O") in "iuf"
+
+
 def _extreme_places(records: Records, response: np.ndarray) -> list[int]:
     """Rows of the largest response and of each numeric covariate's extremes, one for each set of covariates."""
     places = [int(np.argmax(response))]
     others = [name for name in records.columns if name != records.response]
     for name in others:
         column = records.columns[name]
-        if getattr(column.dtype, "kind", "O") in "iuf":
+        if _is_number(column):
             places += [int(np.argmax(column)), int(np.argmin(column))]
     group = records.group(others)
     return [places[i] for i in sorted(np.unique(group[places], return_index=True)[1])][:MOST_PLACES]

@@ -118,6 +118,10 @@ class BoundModel:
         site = _trace(self, columns["X"], columns["y"], theta)[self.observed]
         return site["fn"].log_prob(columns["y"])
 
+    def public_starts(self) -> np.ndarray:
+        """Where climbs begin that must know nothing of the table (starts, D)."""
+        return _starts(self.prior.size)
+
     def peak(self, columns: Columns) -> np.ndarray:
         """f*, the largest log-likelihood of each row under any parameters, climbed to from the row alone."""
         rows = ({name: column[i : i + 1] for name, column in columns.items()} for i in range(len(columns["y"])))

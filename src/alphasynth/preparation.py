@@ -18,6 +18,7 @@ from alphasynth.fit import Problem, in_64_bit
 from alphasynth.frames import Frame, column_names
 from alphasynth.gaps import frame_without_gaps, without_gaps
 from alphasynth.grouping import Grouped, Stored
+from alphasynth.guide import guide_of
 from alphasynth.mechanism import Mechanism
 from alphasynth.model import Model, Rows
 from alphasynth.own_model import OwnModel
@@ -30,7 +31,7 @@ from alphasynth.sampler import Sampler
 from alphasynth.scored import Scored
 from alphasynth.synthesize import Layout
 from alphasynth.table_model import ColumnModel, TableModel
-from alphasynth.weights import Given, PerColumn
+from alphasynth.weights import BW, Given, PerColumn
 
 # Chains have columns that others determine, such as indicators that exclude each other: under the paper's prior, whose
 # tails are heavy, their coefficients would wander off.
@@ -107,7 +108,7 @@ def bind_model(request: Request, model: TableModel, records: Records) -> BoundTa
         if isinstance(sampler, PublicGrid) and "X" in rows.columns:
             raise InputError("a public grid takes columns without covariates in a table model, found some with")
         if not request.strict or request.scored:
-            return _problem(request, records, column, rows)
+            return _problem(request, records, column, rows, whole.shares[number], _cut(whole.columns[number]))
         contribution = _contribution(request, whole.columns[number])
         grid = request.grid if whole.names[number] in model.names else PublicGrid()  # that of a part is its default
         return _strict_problem(request, records, column, rows, contribution, epsilons[number], sampler, grid)
@@ -132,8 +133,14 @@ def mechanism_of(request: Request, problem: AnyProblem) -> Mechanism:
     return replace(request.mechanism, rules=rules)
 
 
-def _problem(request: Request, records: Records, model: Model, rows: Rows) -> Problem:
-    return Problem(records, model, rows, request.sampler or Automatic(), request.num_draws, request.thresh)
+def _problem(
+    request: Request, records: Records, model: Model, rows: Rows, share: float = 1.0, cut: float = Censored.cut
+) -> Problem:
+    """The problem of a column; of budget weights with the guide, which has half of the column's share of epsilon."""
+    problem = Problem(records, model, rows, request.sampler or Automatic(), request.num_draws, request.thresh)
+    if request.target is None or not any(isinstance(rule, BW) for rule in request.mechanism.rules):
+        return problem
+    return replace(problem, guide=guide_of(problem, request.m * request.target * share, cut))
 
 
 def _strict_problem(
@@ -161,8 +168,12 @@ def _contribution(request: Request, column: ColumnModel) -> Strict:
     assert not isinstance(contribution, Scored), "has no posterior"
     if request.cut_is_given or not isinstance(contribution, Censored | Recentred):
         return contribution
-    lower = math.log(max(len(column.declared.levels), 2) / 2)
-    return replace(contribution, cut=FAMILIES[column.family].cut + lower)
+    return replace(contribution, cut=_cut(column))
+
+
+def _cut(column: ColumnModel) -> float:
+    """Where a column's records are cut unless told."""
+    return FAMILIES[column.family].cut + math.log(max(len(column.declared.levels), 2) / 2)
 
 
 def _split(request: Request, records: Records) -> Records:

@@ -137,8 +137,10 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
         page.items(*guarantee.promise.split("; ")),
         _rounds(guarantee, summary),
     ]
-    if (summary.get("audit") or {}).get("kept") is False:
+    if _audit_verdict(summary) == "broken":
         blocks.insert(0, page.warning("The draw audit finds the claim broken for a neighbouring database: see below."))
+    if _audit_verdict(summary) == "cannot tell":
+        blocks.insert(0, page.warning("The draw audit cannot tell whether the claim is kept: see below."))
     if guarantee.policy_epsilon is None:
         blocks.insert(0, page.warning("No policy budget was set: decide whether the realised epsilon can be afforded."))
     searches = [
@@ -174,8 +176,18 @@ def _audited(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     if audit is None:
         return []
     words = f"loss {round_up(audit['loss'])} at delta {audit['delta']:g} beside a claim of {round_up(audit['claim'])}"
+    if _audit_verdict(summary) == "cannot tell":
+        return [("draw audit, an estimate", "cannot tell: the run's weights could not be made again from its draws")]
     kept = "kept" if audit["kept"] else "BROKEN"
     return [("draw audit, an estimate", f"{kept}: {words} (per draw; {audit['worst']})")]
+
+
+def _audit_verdict(summary: Mapping[str, Any]) -> str | None:
+    """Kept, broken or cannot tell; None where there was no audit. Earlier runs wrote whether it was kept."""
+    audit = summary.get("audit")
+    if audit is None:
+        return None
+    return str(audit.get("verdict", "kept" if audit["kept"] else "broken"))
 
 
 def _verdict(realised: float, policy: float | None) -> str:

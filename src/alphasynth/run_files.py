@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from alphasynth import __version__
-from alphasynth.audit import Finding
 from alphasynth.chain import AnyFit, JointFit, columns_of
 from alphasynth.databases import without_password
+from alphasynth.finding import Finding, as_lines
 from alphasynth.fit import Fit
 from alphasynth.guarantee import ROW, Guarantee, PublicGuarantee
 from alphasynth.rounds import round_labels
@@ -90,7 +90,7 @@ def write_confidential(
             {"label": label, **_round(fit, trail.rules[i - 1] if i else None, trail.seconds[i], guarantee)}
             for i, (label, fit) in enumerate(zip(round_labels(trail), trail.fits, strict=True))
         ],
-        "audit": None if audited is None else {**asdict(audited), "margin": audited.margin, "kept": audited.kept},
+        "audit": None if audited is None else as_lines(audited),
         "searches": [asdict(search) for search in trail.searches],
         "seconds": seconds,
     }

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from alphasynth import scored_fit, strict
-from alphasynth.audit import MOST_ROWS, Finding, Subject, audit
+from alphasynth.audit import MOST_ROWS, Subject, audit
 from alphasynth.binding import BoundTable
 from alphasynth.chain import AnyProblem, blocks_of, columns_of
 from alphasynth.errors import InputError
+from alphasynth.finding import Finding
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.frames import Frame
 from alphasynth.generate import TableMaker
@@ -99,7 +100,7 @@ class Synthesizer(Request):
             family=self.family if isinstance(self.family, str) else "a model of the user's own",
             mechanism=self.mechanism.label,
             rules=tuple(type(rule).__name__ for rule in self.mechanism.rules),
-            delta=last.lipschitz.overall,
+            delta=trail.delta,
             m=self.m,
             n=problem.records.n,
             num_draws=fewest.num_draws,

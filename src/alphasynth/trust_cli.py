@@ -8,7 +8,6 @@ import math
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,8 +21,8 @@ from alphasynth.ledger_cli import Json, print_table
 from alphasynth.report_cli import numbers, split
 
 if TYPE_CHECKING:
-    from alphasynth.audit import Finding
     from alphasynth.chain import AnyProblem
+    from alphasynth.finding import Finding
     from alphasynth.settings import Settings
 
 BROKEN = 3  # exit code
@@ -93,6 +92,8 @@ def audit(
 
         from alphasynth.audit import AUDITS, MOST_ROWS
         from alphasynth.audit import audit as run_audits
+        from alphasynth.finding import BROKEN as BROKEN_CLAIM
+        from alphasynth.finding import as_lines
         from alphasynth.job import Stage, open_settings, synthesizer_of
 
         unknown = [name for name in wanted or () if name not in AUDITS]
@@ -112,9 +113,9 @@ def audit(
             trials,
             lambda *stage: tell(Stage(*stage)),
         )
-    broken = any(not finding.kept for finding in findings)
+    broken = any(finding.verdict == BROKEN_CLAIM for finding in findings)
     if as_json:
-        lines = [{**asdict(one), "margin": one.margin, "kept": one.kept} for one in findings]
+        lines = [as_lines(one) for one in findings]
         typer.echo(json.dumps({"confidential": True, "broken": broken, "audits": lines}, indent=2))
     elif not quiet:
         _print(findings, settings)
@@ -267,7 +268,7 @@ def _print(findings: Sequence[Finding], settings: Settings) -> None:
             "none" if one.scope == "none" else round_up(one.claim),
             ("at least " if one.ceiling is not None else "") + round_up(one.loss),
             "" if one.scope == "none" else _down(one.margin),
-            "no claim" if one.scope == "none" else "kept" if one.kept else "BROKEN",
+            "no claim" if one.scope == "none" else one.verdict.replace("broken", "BROKEN"),
             one.worst,
         )
         for one in findings
@@ -286,6 +287,8 @@ def _note(one: Finding) -> str:
         exact = "in whole numbers, as drawn" if one.delta == 0 else f"by quadrature, at delta {one.delta:g}"
         return f"density: the exact loss towards {number}, {exact}."
     if one.audit == "draw":
+        if not one.certain:
+            return "draw: the weights of the run could not be made again from its draws, so that this cannot tell."
         return f"draw: an estimate from the draws, towards {number}, at delta {one.delta:g}; no certificate."
     ceiling = math.floor((one.ceiling or 0) * 100) / 100
     return (

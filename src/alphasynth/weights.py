@@ -222,17 +222,16 @@ def level(largest: Array, bound: Array, xp: Any = np) -> Array:
 
 @dataclass(frozen=True)
 class BW:
-    """Budget weights (ours): alpha_i = factor * min(cap, bound / F_i); `bound` is half the policy's epsilon per draw.
+    """Budget weights (ours): alpha_i = min(cap, bound / F_i); `bound` is half the policy's epsilon per draw.
 
-    No other record's F enters, only the draws that F_i is taken over; so the rule is iterated to a fixed point, and the
-    factor then shrinks until the realised bound is met. `cap` spans the range from one weight for all (small) to the
-    re-weighted limit (1); "auto" is `auto_cap`. The `bound` is settled by the epsilon aimed at.
+    F_i is how large |f_i| may be, given one draw that is itself private (`guide.levels`), and f_i is clipped there. No
+    other record enters. `cap` spans the range from one weight for all (small) to the re-weighted limit (1); "auto" is
+    `auto_cap`. The `bound` is settled by the epsilon aimed at.
     """
 
     cap: float | Literal["auto"] = 1.0
     bound: float | None = None
-    factor: float = 1.0
-    dial = "factor"
+    dial = "bound"
 
     def __post_init__(self) -> None:
         """Refuse a cap outside (0, 1]."""
@@ -240,13 +239,13 @@ class BW:
             raise InputError(f"cap must be 'auto' or above 0 and at most 1, found {found(self.cap)}")
 
     def turned(self, value: float) -> BW:
-        """With another factor."""
-        return replace(self, factor=value)
+        """With another bound."""
+        return replace(self, bound=value)
 
     def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
-        """Next alpha from the last fit's F; a record whose F_i is not finite takes weight 0."""
+        """Next alpha from F; a record whose F_i is not finite takes weight 0."""
         assert self.bound is not None and not isinstance(self.cap, str), "settled by the epsilon aimed at"  # noqa: PT018
-        return self.factor * np.minimum(level(fit.largest_distinct, self.bound), self.cap)
+        return np.minimum(level(fit.largest_distinct, self.bound), self.cap)
 
 
 @dataclass(frozen=True, eq=False)
