@@ -13,13 +13,13 @@ import numpy as np
 
 from alphasynth.categories import Bernoulli, Categorical, Ordinal, logit
 from alphasynth.continuous import Normal
-from alphasynth.contribution import Censored
+from alphasynth.contribution import Bounded, Censored
 from alphasynth.density import Target
 from alphasynth.fit import in_64_bit
 from alphasynth.model import PEAK, Columns, Rows
 from alphasynth.noise import with_noise
 from alphasynth.priors import LinearPrior, ScaleMixturePrior
-from alphasynth.public_grid import PublicGrid
+from alphasynth.public_grid import QUANTA, PublicGrid, total_cost
 from alphasynth.randomness import Stream
 from alphasynth.sampler import Key
 from alphasynth.scored import Scorable
@@ -43,6 +43,26 @@ class Start(NamedTuple):
     unit: float
 
 
+class Sums(NamedTuple):
+    """What a start takes from the records, as whole numbers (confidential), and how far one record moves each."""
+
+    sums: np.ndarray
+    reach: int
+
+
+@in_64_bit
+def start_sums(model: Any, records: Scorable, epsilon: float) -> Sums:
+    """Counts of levels, or costs at every point of the public grid: for audits, which make no draw."""
+    if isinstance(model, Bernoulli | Categorical | Ordinal):
+        return Sums(_counts(model, records), 1)
+    target = _alone(model, records, epsilon)
+    assert isinstance(target.model, Bounded)
+    axes = PublicGrid().axes(target.model, target.data.columns)
+    size = int(target.data.size)
+    columns = {name: column[:size] for name, column in target.data.columns.items()}
+    return Sums(total_cost(target.model, axes, columns, np.asarray(target.data.weight)[:size]), QUANTA)
+
+
 def start(key: Key, model: Any, records: Scorable, epsilon: float, n: float) -> Start:
     """A start that costs epsilon; `n` is the public number of records to speak of."""
     if isinstance(model, Bernoulli | Categorical | Ordinal):
@@ -52,9 +72,7 @@ def start(key: Key, model: Any, records: Scorable, epsilon: float, n: float) -> 
 
 def _of_levels(key: Key, model: Any, records: Scorable, epsilon: float) -> Start:
     """Logits of noisy counts; one record moves one count by one."""
-    levels = 2 if isinstance(model, Bernoulli) else model.levels
-    counts = np.bincount(records.columns["y"].astype(np.int64), records.counts, minlength=levels).astype(np.int64)
-    noisy = with_noise(Stream(key), counts, 1, epsilon).astype(np.float64)
+    noisy = with_noise(Stream(key), _counts(model, records), 1, epsilon).astype(np.float64)
     least = math.sqrt(2) / epsilon  # the noise's standard deviation: what is below it is not told apart
     held = np.maximum(noisy, least)
     error = least / held
@@ -66,16 +84,25 @@ def _of_levels(key: Key, model: Any, records: Scorable, epsilon: float) -> Start
     return Start(predictor, np.zeros(0), np.hypot(COEFFICIENT, np.hypot(error[1:], error[0])), np.zeros(0), COEFFICIENT)
 
 
-@in_64_bit
-def _of_numbers(key: Key, model: Any, records: Scorable, epsilon: float, n: float) -> Start:
-    """One exact draw on the public grid of the same family without covariates."""
+def _counts(model: Any, records: Scorable) -> np.ndarray:
+    levels = 2 if isinstance(model, Bernoulli) else model.levels
+    return np.bincount(records.columns["y"].astype(np.int64), records.counts, minlength=levels).astype(np.int64)
+
+
+def _alone(model: Any, records: Scorable, epsilon: float) -> Target:
+    """The records under the same family without covariates, each bounded by epsilon."""
     prior = LinearPrior(ScaleMixturePrior(), 1, model.prior.dispersion)
     inner = replace(model.inner, prior=prior) if isinstance(model, ZeroTruncated) else None
     alone = replace(model, prior=prior) if inner is None else replace(model, inner=inner)
-    bounded = Censored(CUT).bounded(alone, epsilon)
     rows, counts = _by_value(alone, records)
-    target = Target.of(bounded, rows, np.pad(counts.astype(np.float64), (0, len(rows.columns["y"]) - len(counts))))
-    theta = PublicGrid().draw(key, target, 1).theta
+    weight = np.pad(counts.astype(np.float64), (0, len(rows.columns["y"]) - len(counts)))
+    return Target.of(Censored(CUT).bounded(alone, epsilon), rows, weight)
+
+
+@in_64_bit
+def _of_numbers(key: Key, model: Any, records: Scorable, epsilon: float, n: float) -> Start:
+    """One exact draw on the public grid of the same family without covariates."""
+    theta = PublicGrid().draw(key, _alone(model, records, epsilon), 1).theta
     location = float(theta["beta"][0, 0])
     speaking = max(n * min(1.0, epsilon / CUT), 1e-3)  # records, each times what it is tempered by
     extra = np.array([math.log(float(theta[name][0])) for name in ("phi", "sd", "shape") if name in theta])

@@ -1,0 +1,117 @@
+"""Every mechanism under a strict or an instance claim, on the nasty tables and their neighbours."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from alphasynth.chain import blocks_of
+from alphasynth.contribution import plain
+from alphasynth.density_audit import loss_between, output
+from alphasynth.diagnostics import Diagnostics
+from alphasynth.divergence import pure_loss
+from alphasynth.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
+from alphasynth.sampler import Draws
+from alphasynth.scored import QUANTA as SCORE_QUANTA
+from alphasynth.scored import contributions
+from alphasynth.scored_fit import scorable
+from alphasynth.scored_start import start_sums
+from alphasynth.strict import Recentring
+from alphasynth.synthesizer import Synthesizer
+from neighbours.nasty import ALL, ALONE, COUNTS
+
+EPSILON = 1.0
+# Coarse grids: a loss is that of the contributions, whatever points they are looked at.
+STEPS = {"mean": 0.4, "phi": 1.0, "beta": 0.4, "log_sd": 0.8, "log_shape": 1.0, "cut": 0.8}
+pytestmark = pytest.mark.filterwarnings("ignore::alphasynth.errors.StrictWarning")  # little to go by
+
+
+@pytest.fixture(autouse=True)
+def _in_64_bit():
+    with jax.enable_x64(True):
+        yield
+
+
+def named(pairs):
+    return pytest.mark.parametrize("pair", pairs, ids=[pair.name for pair in pairs])
+
+
+def asked(pair, mechanism, epsilon=EPSILON, **more):
+    return Synthesizer(
+        list(pair.formulas),
+        family=list(pair.families),
+        declared=pair.declared,
+        mechanism=mechanism,
+        epsilon=epsilon,
+        m=1,
+        public=list(pair.public),
+        seed=1,
+        **more,
+    )
+
+
+def log_weights(problem):
+    """Log probabilities, up to a constant, of a coarse grid's points, from the whole numbers that are drawn from."""
+    model, rows = problem.model, problem.rows
+    names = plain(model).coordinates(False)
+    axes = PublicGrid({}, {name: STEPS[name.partition("[")[0]] for name in names}).axes(model, {})
+    cost = total_cost(model, axes, rows.distinct, rows.total(problem.records.counts)[: rows.size])
+    return np.log(prior_weights(model, axes)) - (cost - cost.min()) * (model.epsilon / QUANTA), axes
+
+
+def both(one, other):
+    """Loss of one exact draw between two databases."""
+    p, q = log_weights(one)[0], log_weights(other)[0]
+    return pure_loss(p - np.logaddexp.reduce(p), q - np.logaddexp.reduce(q))
+
+
+@named(ALONE)
+@pytest.mark.parametrize("mechanism", ["Censored", "Recentred", "BetaDivergence"])
+def test_exact_draws_keep_epsilon(pair, mechanism):
+    made = asked(pair, mechanism, 4.0 if mechanism == "Recentred" else EPSILON)
+    assert made.scope == "strict"
+    blocks = [blocks_of(made.bind(made.read(table))) for table in (pair.table, pair.other)]
+    lost = claimed = 0.0
+    for one, other in zip(*blocks, strict=True):
+        assert isinstance(one.sampler, PublicGrid)
+        loss, claim = both(one, other), one.model.epsilon
+        if isinstance(one.then, Recentring):
+            axes = log_weights(one)[1]
+            middle = np.array([[axis.u[len(axis.u) // 2] for axis in axes]])
+            first = Draws.of(one.model, middle, Diagnostics("PublicGrid", 1))
+            seconds = one.then(one, first), other.then(other, first)
+            loss, claim = loss + both(*seconds), one.then.in_all
+        lost, claimed = lost + loss, claimed + claim
+    assert lost <= claimed * (1 + 1e-9)
+    assert claimed <= made.epsilon * (1 + 1e-12)
+
+
+@named(ALL)
+def test_noisy_scores_keep_epsilon(pair):
+    """Sums of the two databases, at all that was public by then, differ by what one record may add, and no more."""
+    made = asked(pair, "Scored").fit(pair.table)
+    assert made.guarantee_.scope == "strict"
+    blocks = [blocks_of(made.bind(made.read(table))) for table in (pair.table, pair.other)]
+    spent = 0.0
+    for one, other, path in zip(*blocks, made._outcome.paths, strict=True):
+        records = [scorable(block, plain(block.model)) for block in (one, other)]
+        begun = [start_sums(plain(one.model), each, path.plan.start) for each in records]
+        assert np.abs(begun[1].sums - begun[0].sums).max() <= begun[0].reach
+        spent += path.plan.start
+        for step in path.match.steps:
+            sums = [contributions(path.parameters, step, each) @ each.counts.astype(np.int64) for each in records]
+            moved = int(np.abs(sums[1] - sums[0]).sum())
+            assert moved <= SCORE_QUANTA
+            spent += step.epsilon
+    assert spent <= EPSILON * (1 + 1e-12)
+
+
+@named([pair for pair in COUNTS if pair.families[0] in ("poisson", "negative_binomial")])
+def test_budget_weights_keep_their_claim(pair):
+    made = asked(pair, "BW", 4.0)
+    one, other = (
+        output(blocks_of(made.bind(made.read(table)))[0], made.mechanism, made.target)
+        for table in (pair.table, pair.other)
+    )
+    assert loss_between(one, other) <= max(one.claim, other.claim)
