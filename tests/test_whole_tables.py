@@ -397,7 +397,7 @@ def test_a_run_of_a_model_file_is_a_run_folder(folder):
     assert stated["scope"] == "strict"
     assert stated["epsilon"] == 30
     assert [entry["column"] for entry in stated["columns"]] == [
-        *("sex", "age is missing", "age", "size", "income", "visits")
+        *("sex", "age is missing", "age", "size", "income is not 0", "income", "visits")
     ]
     assert sum(entry["epsilon_per_draw"] for entry in stated["columns"]) <= 30
     assert stated["declared_public"]["age"] == {"limits": [18.0, 90.0], "whole": True, "missing": "model"}
@@ -423,7 +423,8 @@ def test_the_pages_show_every_column_and_leak_nothing(folder):
     assert "Shares of levels by column" in confidential
     assert "What a record adds, by column" in public
     summary = json.loads((folder / "run" / "confidential" / "summary.json").read_text())
-    assert set(summary["rounds"][0]["diagnostics"]) == {"sex", "age is missing", "age", "size", "income", "visits"}
+    parts = {"age is missing", "income is not 0"}
+    assert set(summary["rounds"][0]["diagnostics"]) == {"sex", "age", "size", "income", "visits"} | parts
 
 
 def test_a_run_can_be_repeated_from_its_own_model(folder):

@@ -35,7 +35,7 @@ BY_FAMILY: dict[tuple[type, int], dict[str, Default]] = {
     (Poisson, 1): {"mean": Default(0.1, 1_000_000.0, 96_001, True)},
     (Bernoulli, 1): {"beta": Default(-10.0, 10.0, 20_001)},
     # On the scale of the declared limits, -1 to 1; log_sd is the logarithm of what the sd is above its smallest.
-    (Normal, 2): {"beta": Default(-1.1, 1.1, 3_301), "log_sd": Default(-7.0, 1.5, 601)},
+    (Normal, 2): {"beta": Default(-1.1, 1.1, 2_201), "log_sd": Default(-6.0, 1.0, 1_001)},
     # The logarithm of the mean as a share of the upper limit; log_shape rises to the largest shape.
     (Gamma, 2): {"beta": Default(-12.0, 0.5, 2_501), "log_shape": Default(-3.0, 9.0, 801)},
     # The first cut point, and the logarithms of the gaps between cut points.

@@ -110,58 +110,76 @@ class _Sums(NamedTuple):
 
     def along(self, line: Line) -> tuple[np.ndarray, np.ndarray]:
         """Clipped sums (points,) at the points of a line, and how far they may be off."""
+        valley = _Valley(self, line, None if line.own is None else _prefix(self.times * line.own))
         size, skipped = len(self.times), self.family.one_by_one
-        sign = -1.0 if line.turned else 1.0
-        own = None if line.own is None else _prefix(self.times * line.own)
+        inside, slack = valley.clipped(skipped)
+        total = inside + sum(
+            (self.times[place] * np.clip(valley.x(np.full(len(inside), place)), 0, QUANTA) for place in range(skipped)),
+            np.zeros(len(inside)),
+        )
+        slack += 0.5 * self.number[size] + 2 * float((self.times * self.error).sum()) + 2
+        slack += 16 * HALF_UNIT * np.abs(total)  # the sum itself is rounded a few times
+        return (float(QUANTA) * self.number[size] - total if line.turned else total), slack
 
-        def x(place: np.ndarray) -> np.ndarray:
-            """x of one value at each point, in quanta; turned over where that has the valley."""
-            at = np.minimum(place, size - 1)
-            value = line.coefficients[0].copy()
-            for coefficient, column in zip(line.coefficients[1:], self.family.basis, strict=True):
-                value += coefficient * column[at]
-            if line.own is not None:
-                value -= line.own[at]
-            return self.scale * value if sign > 0 else QUANTA - self.scale * value
 
-        def between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-            """Sum of x over stretches of values."""
-            value = line.coefficients[0] * (self.number[high] - self.number[low])
-            for coefficient, column in zip(line.coefficients[1:], self.basis, strict=True):
-                value += coefficient * (column[high] - column[low]).astype(np.float64)
-            if own is not None:
-                value -= (own[high] - own[low]).astype(np.float64)
-            number = self.number[high] - self.number[low]
-            return self.scale * value if sign > 0 else QUANTA * number - self.scale * value
+class _Valley(NamedTuple):
+    """x in quanta along a line, turned over (QUANTA - x) where that has the valley; `own` are its prefix sums."""
 
-        # Noise in `rise` cannot make the bottom move to where x is not near its least: its running maximum is sorted.
-        bottom = np.searchsorted(np.maximum.accumulate(sign * line.rise), sign * line.level)
-        bottom = np.maximum(bottom, skipped)
-        start, stop = np.full_like(bottom, skipped), np.full_like(bottom, size)
-        left = _first(lambda at: x(at) < QUANTA, start, bottom)
-        right = _first(lambda at: x(at) >= QUANTA, bottom, stop)
-        total = between(left, right) + float(QUANTA) * (self.number[size] - self.number[skipped])
-        total -= float(QUANTA) * (self.number[right] - self.number[left])
-        slack = 0.5 * self.number[size] + 2 * float((self.times * self.error).sum()) + 2
-        slack = slack + self.error[np.maximum(left - 1, 0)] * (self.number[left] - self.number[skipped])
-        slack += self.error[np.minimum(right, size - 1)] * (self.number[size] - self.number[right])
-        if self.recentred:  # x goes below 0, too, where it is cut
-            inner_left = _first(lambda at: x(at) < 0, left, bottom)
-            inner_right = _first(lambda at: x(at) >= 0, bottom, right)
-            total -= between(inner_left, inner_right)
-            ends = self.error[np.minimum(inner_left, size - 1)], self.error[np.maximum(inner_right - 1, 0)]
-            slack += np.maximum(*ends) * (self.number[inner_right] - self.number[inner_left])
-        if skipped:
-            total += self._one_by_one(x, skipped, len(bottom))
-        # The sum itself is rounded a few times.
-        slack += 16 * HALF_UNIT * np.abs(total)
-        return (total if sign > 0 else float(QUANTA) * self.number[size] - total), slack
+    sums: _Sums
+    line: Line
+    own: np.ndarray | None
 
-    def _one_by_one(self, x: Callable[[np.ndarray], np.ndarray], number: int, points: int) -> np.ndarray:
-        total = np.zeros(points)
-        for place in range(number):
-            total += self.times[place] * np.clip(x(np.full(points, place)), 0, QUANTA)
-        return total
+    def x(self, place: np.ndarray) -> np.ndarray:
+        """x of one value at each point."""
+        at = np.minimum(place, len(self.sums.times) - 1)
+        value = self.line.coefficients[0].copy()
+        for coefficient, column in zip(self.line.coefficients[1:], self.sums.family.basis, strict=True):
+            value += coefficient * column[at]
+        if self.line.own is not None:
+            value -= self.line.own[at]
+        return QUANTA - self.sums.scale * value if self.line.turned else self.sums.scale * value
+
+    def between(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Sum of x over stretches of values."""
+        number = self.sums.number[high] - self.sums.number[low]
+        value = self.line.coefficients[0] * number
+        for coefficient, column in zip(self.line.coefficients[1:], self.sums.basis, strict=True):
+            value += coefficient * (column[high] - column[low]).astype(np.float64)
+        if self.own is not None:
+            value -= (self.own[high] - self.own[low]).astype(np.float64)
+        return QUANTA * number - self.sums.scale * value if self.line.turned else self.sums.scale * value
+
+    def bottom(self, skipped: int) -> np.ndarray:
+        """Where x is least, at each point.
+
+        Noise in `rise` cannot move it to where x is not near its least: the running maximum of `rise` is sorted.
+        """
+        sign = -1.0 if self.line.turned else 1.0
+        found = np.searchsorted(np.maximum.accumulate(sign * self.line.rise), sign * self.line.level)
+        return np.maximum(found, skipped)
+
+    def clipped(self, skipped: int) -> tuple[np.ndarray, np.ndarray]:
+        """Sum of x clipped to [0, QUANTA] over the values from `skipped` on, and what errors at the ends can do to it.
+
+        Values beyond an end are cut but for the error of the value there.
+        """
+        number, error, size = self.sums.number, self.sums.error, len(self.sums.times)
+        bottom = self.bottom(skipped)
+        left = _first(lambda at: self.x(at) < QUANTA, np.full_like(bottom, skipped), bottom)
+        right = _first(lambda at: self.x(at) >= QUANTA, bottom, np.full_like(bottom, size))
+        outside = (number[left] - number[skipped]) + (number[size] - number[right])
+        total = self.between(left, right) + float(QUANTA) * outside
+        slack = error[np.maximum(left - 1, 0)] * (number[left] - number[skipped])
+        slack += error[np.minimum(right, size - 1)] * (number[size] - number[right])
+        if self.sums.recentred:  # x goes below 0, too, where it is cut
+            left, right = (
+                _first(lambda at: self.x(at) < 0, left, bottom),
+                _first(lambda at: self.x(at) >= 0, bottom, right),
+            )
+            total -= self.between(left, right)
+            ends = error[np.minimum(left, size - 1)], error[np.maximum(right - 1, 0)]
+            slack += np.maximum(*ends) * (number[right] - number[left])
+        return total, slack
 
 
 def _prefix(values: np.ndarray) -> np.ndarray:
