@@ -213,21 +213,21 @@ def main() -> None:
 
 
 def show(lines: list[dict]) -> None:
-    print("| data | n | databases | neighbours | largest loss / claim | median loss / claim | broken |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    total = {
-        "kind": "all",
-        "n": "",
-        **{k: sum(line[k] for line in lines) for k in ("databases", "neighbours", "broken")},
-    }
-    total["largest_share_of_claim"] = max(line["largest_share_of_claim"] for line in lines)
-    total["median_share_of_claim"] = float("nan")
-    for line in [*lines, total]:
-        n = f"{line['n']:,}" if line["n"] else ""
-        print(
-            f"| {line['kind']} | {n} | {line['databases']:,} | {line['neighbours']:,} | "
-            f"{line['largest_share_of_claim']:.3f} | {line['median_share_of_claim']:.3f} | {line['broken']} |"
-        )
+    """Kinds by sizes: the largest loss / the median loss, as shares of the claim, and how many claims were broken."""
+    sizes = sorted({line["n"] for line in lines})
+    print("| data | " + " | ".join(f"n = {n:,}" for n in sizes) + " |")
+    print("| --- |" + " --- |" * len(sizes))
+    for kind in KINDS:
+        cells = {line["n"]: line for line in lines if line["kind"] == kind}
+        print(f"| {kind} | " + " | ".join(_cell(cells[n]) if n in cells else "" for n in sizes) + " |")
+    number, around, broken = (sum(line[name] for line in lines) for name in ("databases", "neighbours", "broken"))
+    largest = max(line["largest_share_of_claim"] for line in lines)
+    print(f"{number:,} databases, {around:,} neighbours: {broken} broken, largest loss {largest:.3f} of the claim")
+
+
+def _cell(line: dict) -> str:
+    shares = f"{line['largest_share_of_claim']:.2f} / {line['median_share_of_claim']:.2f}"
+    return f"{shares}; {line['broken']} of {line['neighbours']:,}"
 
 
 if __name__ == "__main__":

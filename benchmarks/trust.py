@@ -152,6 +152,8 @@ def errors(quick: bool) -> list[dict]:
         ("BW at 10, cap 1", "BW", {"epsilon": 10.0}),
         ("BW at 10, cap 0.9", "BW", {"epsilon": 10.0, "cap": 0.9}),
         ("BW at 4, cap 0.36", "BW", {"epsilon": 4.0, "cap": 4 / 11}),
+        ("BW at 4, cap auto", "BW", {"epsilon": 4.0, "cap": "auto"}),
+        ("BW at 1, cap auto", "BW", {"epsilon": 1.0, "cap": "auto"}),
         *(
             (f"Censored at {e}", "Censored", {"epsilon": float(e), "limits": {"mean": (0.1, 10_000)}})
             for e in (8, 4, 2, 1)

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import jax
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from scipy import stats
@@ -18,6 +20,7 @@ from alphasynth.divergence import epsilon_between
 from alphasynth.errors import InputError
 from alphasynth.grid import scores
 from alphasynth.mechanism import budget_weights, run, settled
+from alphasynth.own_model import OwnModel
 from alphasynth.synthesizer import Synthesizer
 
 KEY = np.random.SeedSequence(9)
@@ -175,3 +178,25 @@ def test_budget_weights_need_a_guide():
     problem = replace(made.bind(made.read(pd.DataFrame({"y": [3, 4, 5] * 10}))), guide=None)
     with pytest.raises(InputError, match="a problem with a guide"):
         run(KEY, problem, made.mechanism, made.target)
+
+
+def free_normal(X, y=None):
+    """A normal whose sd can be as small as one likes: the log-likelihood of a value has no upper bound."""
+    mean, sd = numpyro.sample("mean", dist.Normal(0, 10)), numpyro.sample("sd", dist.HalfNormal(5))
+    with numpyro.plate("rows", X.shape[0]):
+        numpyro.sample("y", dist.Normal(mean, sd), obs=y)
+
+
+def bounded_normal(X, y=None):
+    mean = numpyro.sample("mean", dist.Normal(0, 10))
+    with numpyro.plate("rows", X.shape[0]):
+        numpyro.sample("y", dist.Normal(mean, 2.0), obs=y)
+
+
+def test_models_of_ones_own_take_budget_weights_where_they_are_bounded():
+    table = pd.DataFrame({"y": np.random.default_rng(6).normal(3, 2, 60).round(1)})
+    with pytest.raises(InputError, match="budget weights need a model whose log-likelihood is bounded"):
+        fitted(table, 6.0, family=OwnModel(free_normal, "y"))
+    made = fitted(table, 6.0, family=OwnModel(bounded_normal, "y"))
+    assert 2 * made.lipschitz_.overall <= 6.0 * (1 + 1e-12)
+    assert made.trail_.fits[-1].draws.theta["mean"].mean() == pytest.approx(table["y"].mean(), abs=1.5)

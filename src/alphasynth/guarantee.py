@@ -35,10 +35,11 @@ INSTANCE_PROMISE = (
 AUDITED = "; exact audits of LW and LW_final found databases where it is, the more often the more records there are"
 SW_AUDITED = "; exact audits of SW aimed at an epsilon found that one record added can take it far above"
 BUDGET_PROMISE = (
-    "an estimate for this database: each weight is what the policy's budget allows its own record, by the largest "
-    "log-likelihood of that record over the posterior draws at hand, times a common factor that keeps the realised "
-    "bound; it is not epsilon-differential privacy, since the draws and that factor depend on the other records and "
-    "the draws are finitely many"
+    "an estimate for this database: each weight is what the policy's budget allows its own record, given one draw of "
+    "parameters that was itself drawn with half of the budget, and what a record adds is clipped to the other half, so "
+    "that no other record's weight moves when a record comes or goes; it is not epsilon-differential privacy, since "
+    "the draws are those of Markov chains, checked by diagnostics and not proved to be right, and since the model may "
+    "have read levels or terms off the table"
 )
 NO_PROMISE = (
     "nothing is promised: every record counts in full, and what one record can do to the posterior has no limit; the "

@@ -22,6 +22,7 @@ from alphasynth.errors import InputError
 from alphasynth.fit import FIRST, Fit, Problem, in_64_bit
 from alphasynth.mode import scales
 from alphasynth.model import HELD, Array, Columns, Model, extend
+from alphasynth.own_model import BoundModel
 from alphasynth.sampler import Draws, Key, Sampler, child
 
 # How far, at least, a log-likelihood may fall below or rise above what the draw makes of it before it is clipped, as a
@@ -39,6 +40,8 @@ def guide_of(problem: Problem, epsilon: float, cut: float) -> Problem:
     model, rows = plain(problem.model), problem.rows
     if not hasattr(model, "public_starts"):
         raise InputError("budget weights need a built-in family or an OwnModel, found a model of another kind")
+    if isinstance(model, BoundModel):
+        model.require_bounded("budget weights need")
     held = rows.columns.get(HELD)
     starts = with_effects(model.public_starts()) if "X" in rows.columns else model.public_starts()
     strict = replace(rows, start=starts).for_strict(model.peak(rows.distinct))  # type: ignore[attr-defined]

@@ -60,7 +60,7 @@ class OwnModel:
         _check_sites(model)
         rows = Rows.pad({"y": response.astype(np.float64), "X": X}, of, np.zeros(model.prior.size))
         if strict:
-            _check_bounded(model)
+            model.require_bounded("a strict mechanism needs")
         rows = _with_start(model, rows, counts)
         return model, rows.for_strict(model.peak(rows.distinct)) if strict else rows
 
@@ -118,6 +118,10 @@ class BoundModel:
         site = _trace(self, columns["X"], columns["y"], theta)[self.observed]
         return site["fn"].log_prob(columns["y"])
 
+    def require_bounded(self, who: str) -> None:
+        """Refuse a log-likelihood without an upper bound; `who` needs one."""
+        _check_bounded(self, who)
+
     def public_starts(self) -> np.ndarray:
         """Where climbs begin that must know nothing of the table (starts, D)."""
         return _starts(self.prior.size)
@@ -171,7 +175,7 @@ def _climb(model: BoundModel, row: Columns, steps: int = CLIMB) -> Array:
     return jax.lax.fori_loop(0, steps, step, (best, values.max(), jnp.array(1e-3)))[1]
 
 
-def _check_bounded(model: BoundModel) -> None:
+def _check_bounded(model: BoundModel, who: str) -> None:
     """Refuse models whose log-likelihood has no upper bound: centred there, every record would be cut everywhere.
 
     Tried on two values that have nothing to do with a table, 0 and 1: does the climb go on where it should have ended?
@@ -181,8 +185,8 @@ def _check_bounded(model: BoundModel) -> None:
         near, far = (float(_climb(model, row, steps)) for steps in (CLIMB, 4 * CLIMB))
         if far - near > BOUNDED_RISE:
             raise InputError(
-                "a strict mechanism needs a model whose log-likelihood is bounded: give its scale a smallest value (an "
-                "sd that is some constant plus a parameter, say), found one that rises without end"
+                f"{who} a model whose log-likelihood is bounded: give its scale a smallest value (an sd that is some "
+                "constant plus a parameter, say), found one that rises without end"
             )
 
 
