@@ -114,6 +114,8 @@ def _of_numbers(key: Key, model: Any, records: Scorable, epsilon: float, n: floa
 def _by_value(model: Any, records: Scorable) -> tuple[Rows, np.ndarray]:
     """One line per distinct value of the records that take part, and their counts."""
     part = records.counts > 0
+    if not part.any():  # then one line stands there, and counts for nothing
+        part = np.arange(len(part)) == 0
     y, first, of = np.unique(records.columns["y"][part], return_index=True, return_inverse=True)
     columns: Columns = {name: column[part][first] for name, column in records.columns.items() if name != PEAK}
     rows = Rows.pad(columns, np.arange(len(y)), model.public_starts())
