@@ -1,6 +1,6 @@
 """Do budget weights keep their claim? Databases of many kinds and sizes, each with 20 neighbours.
 
-    python benchmarks/budget_weights.py [--databases 1000]
+    python benchmarks/budget_weights.py [--databases 1000] [--processes 1]
 
 Every database and every neighbour is bound anew; by quadrature, the loss of the draw that weights are made from and, at
 two such draws, the loss of a draw released are added up (at delta 1e-5 in all). What Markov chains miss is not in it.
@@ -14,6 +14,8 @@ import json
 import time
 import warnings
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -173,25 +175,33 @@ def cases(databases: int) -> list[tuple[str, int, float, object]]:
     return everything
 
 
+def one_database(given: tuple[int, tuple[str, int, float, object]]) -> list[float]:
+    """Losses towards the neighbours of one database, which its number decides."""
+    number, (kind, n, epsilon, cap) = given
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng([15, number])
+    formula = "y ~ 1" if not kind.startswith("y ~") else kind
+    public = [] if formula == "y ~ 1" else ["x", "z"]
+    options = {"family": KINDS[kind][0], "mechanism": "BW", "epsilon": epsilon, "cap": cap, "m": 1, "seed": 1}
+    return losses(Synthesizer(formula, public=public, **options), database(kind, n, rng), rng)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--databases", type=int, default=1_000)
+    parser.add_argument("--processes", type=int, default=1)
     asked = parser.parse_args()
-    warnings.simplefilter("ignore")
     begin = time.perf_counter()
     by_cell: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
     databases: dict[tuple[str, int], int] = defaultdict(int)
-    for number, (kind, n, epsilon, cap) in enumerate(cases(asked.databases)):
-        rng = np.random.default_rng([15, number])
-        formula = "y ~ 1" if not kind.startswith("y ~") else kind
-        public = [] if formula == "y ~ 1" else ["x", "z"]
-        options = {"family": KINDS[kind][0], "mechanism": "BW", "epsilon": epsilon, "cap": cap, "m": 1, "seed": 1}
-        s = Synthesizer(formula, public=public, **options)
-        found = losses(s, database(kind, n, rng), rng)
-        by_cell[kind, n] += [(loss, epsilon) for loss in found]
-        databases[kind, n] += 1
-        if number % 50 == 49:
-            print(f"{number + 1:,} databases, {time.perf_counter() - begin:.0f} s", flush=True)
+    everything = cases(asked.databases)
+    with ProcessPoolExecutor(asked.processes, get_context("spawn")) as pool:
+        results = pool.map(one_database, enumerate(everything), chunksize=1)
+        for number, ((kind, n, epsilon, _), found) in enumerate(zip(everything, results, strict=True), start=1):
+            by_cell[kind, n] += [(loss, epsilon) for loss in found]
+            databases[kind, n] += 1
+            if number % 50 == 0:
+                print(f"{number:,} databases, {time.perf_counter() - begin:.0f} s", flush=True)
     lines = []
     for (kind, n), found in sorted(by_cell.items(), key=lambda item: (list(KINDS).index(item[0][0]), item[0][1])):
         loss, claim = np.array(found).T
