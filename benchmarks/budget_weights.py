@@ -56,7 +56,7 @@ KINDS = {
     "two groups, NB": ("negative_binomial", groups),
     "heaps": ("poisson", lambda rng, n: 10 * rng.poisson(1.2, n)),
     "ties": ("negative_binomial", lambda rng, n: rng.choice([3, 7], n)),
-    "constant": ("poisson", lambda rng, n: np.full(n, rng.integers(0, 50))),
+    "constant": ("poisson", lambda rng, n: np.full(n, rng.integers(1, 50))),
     "y ~ 0 + x + z": ("poisson", lambda rng, n: rng.poisson(3, n)),
 }
 
