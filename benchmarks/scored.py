@@ -21,7 +21,7 @@ import pandas as pd
 SEEDS = 10
 N, M = 1_000, 20
 BETA = np.array([0.5, 0.6, -0.7])
-LIMITS = (-20.0, 20.0)
+LIMITS = (-8.0, 8.0)
 
 
 def rand() -> None:

@@ -259,7 +259,7 @@ def test_the_command_states_and_books_epsilon_once(alone, tmp_path):
     summary = read("run/confidential/summary.json")
     assert summary["epsilon_total"] == summary["epsilon_unit"] == 0.5
     page = (tmp_path / "run/release/report.html").read_text()
-    assert "spread like what the truth may be" in page
+    assert "estimates scatter between tables as they do about the truth" in page
 
 
 def test_records_go_into_noisy_sums_and_the_start_and_nowhere_else(monkeypatch):

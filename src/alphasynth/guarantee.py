@@ -9,7 +9,7 @@ from typing import Any
 from alphasynth import __version__
 from alphasynth.accounting import DELTA, as_written, concentrated, counted, epsilon_at, of_unit, round_up, times
 
-# How the public tables' draws are spread: about what the records say, or like what the truth may be.
+# How the tables' draws are spread: about what the records say, or by the noise that their middle is off by.
 CENTRED, SPREAD = "centred", "spread"
 DRAWN_BY = {
     "Grid": "exact draws on a grid",

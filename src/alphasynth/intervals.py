@@ -134,8 +134,9 @@ def combine(
     over the draw's tables; without it there is no interval. Right under a scalar weight; no rule repairs the bias of
     vector weights.
 
-    Where draws are spread like what the truth may be (`scalar` is "spread": noise and sampling are in them already),
-    the truth lies about their middle as they do: T = V + B/m, V = B - W over a draw's tables, at least W rows/n.
+    Where draws are spread by the noise that their middle is off by (`scalar` is "spread"), a table's estimate is off as
+    the middle is, by noise and by sampling rows: T = V + B/m, V = B - W over a draw's tables + W rows/n, which is
+    (1 + 1/m) B for tables of n rows.
 
     >>> combine([10, 12], [1, 3], rows=100, n=200).variance
     2.0
@@ -163,7 +164,7 @@ def combine(
     variance, uncertain = sampling + between / m, between / m
     if scalar == SPREAD:
         within = float(np.mean(variances)) * m / len(q)
-        variance, uncertain = max(between - within, sampling) + between / m, (1 + 1 / m) * between
+        variance, uncertain = max(between - within, 0.0) + sampling + between / m, (1 + 1 / m) * between
     if m > 1 and between > 0:
         freedom = (m - 1) * (variance / uncertain) ** 2
     reach = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * variance**0.5

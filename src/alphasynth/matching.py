@@ -71,16 +71,23 @@ class Public:
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """Parameters found (D,), and what is not known about them: noise, sampling and start together (D, D)."""
+    """Parameters found (D,), what is not known about them (D, D), and what of that is sampling error (D, D).
+
+    The rest is noise, and what the start's public spread leaves open.
+    """
 
     w: np.ndarray
     covariance: np.ndarray
+    sampling: np.ndarray
     steps: tuple[Step, ...] = ()
 
     def draw(self, rng: np.random.Generator, number: int) -> np.ndarray:
-        """Parameters (number, D) that may have been."""
-        spread = (self.covariance + self.covariance.T) / 2
-        return rng.multivariate_normal(self.w, spread, number, method="eigh")
+        """Parameters (number, D) spread by all but sampling error, which a table of new rows has of its own.
+
+        So what is estimated from such a table scatters about what these parameters say as they do about the truth.
+        """
+        spread = self.covariance - self.sampling
+        return rng.multivariate_normal(self.w, (spread + spread.T) / 2, number, method="eigh")
 
 
 def matching(
@@ -88,20 +95,23 @@ def matching(
 ) -> Match:
     """The parameters that match the sums of these rounds, from w on; `start` is where the prior has its centre."""
     for _ in range(STEPS):
-        move, _, long = _move(rng, start, w, steps, public, ON_THE_WAY)
+        move, long, *_ = _move(rng, start, w, steps, public, ON_THE_WAY)
         w = w + move * min(1.0, LONGEST / max(long, 1e-300))
         if long < SETTLED:
             break
     for _ in range(LAST_STEPS):
-        move, covariance, long = _move(rng, start, w, steps, public, MOST)
+        move, long, covariance, sampling = _move(rng, start, w, steps, public, MOST)
         w = w + move * min(1.0, LONGEST / max(long, 1e-300))
-    return Match(w, covariance, tuple(steps))
+    return Match(w, covariance, sampling, tuple(steps))
 
 
 def _move(
     rng: np.random.Generator, start: np.ndarray, w: np.ndarray, steps: Sequence[Step], public: Public, most: int
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """A generalised least squares step from w, the covariance of where it leads, and its length in predictors."""
+) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
+    """A generalised least squares step from w, its length in predictors, and the covariance of where it leads.
+
+    Last, what of the covariance is sampling error.
+    """
     X = public.rows(rng, most)
     y = public.simulate(rng, w, X)
     own = public.scores(w, y, X)
@@ -114,7 +124,8 @@ def _move(
     mean = psi.mean(axis=0) - slope @ chance
     noise = np.concatenate([np.full(len(w), 2 * (step.clip / step.epsilon) ** 2) for step in steps])
     centred = psi - psi.mean(axis=0)
-    spread = public.n * centred.T @ centred / number + np.diag(noise)
+    sampled = public.n * centred.T @ centred / number
+    spread = sampled + np.diag(noise)
     seen = np.concatenate([step.noisy for step in steps]) - public.n * mean
     weighed = np.linalg.solve(spread, np.column_stack([public.n * slope, seen]))
     precision = np.linalg.inv(public.prior)
@@ -123,7 +134,8 @@ def _move(
     beta, extra = public.parameters.parts(move)
     by_row = beta @ X
     long = float(np.sqrt((by_row**2).mean(axis=1)).max(initial=0.0) + np.abs(extra).max(initial=0.0))
-    return move, covariance, long
+    gain = covariance @ weighed[:, :-1].T
+    return move, long, covariance, gain @ sampled @ gain.T
 
 
 def clipped(step: Step, scores: np.ndarray) -> np.ndarray:

@@ -69,10 +69,12 @@ def how_to_use(release: Release, names: list[str], tables: list[Records], respon
     elif guarantee.combining == SPREAD:
         blocks.append(
             page.text(
-                "The draws of parameters are spread like what the truth may be, noise and sampling error both. With W "
-                "the mean of the tables' own variances of the estimate, B its variance between draws, n = "
-                f"{guarantee.n:,} and m = {guarantee.m:,}, the variance is T = V + B/m, V the larger of B - W and W "
-                "rows/n, and Student's t with (m - 1) (T / ((1 + 1/m) B))² degrees of freedom gives the interval. "
+                "The draws of parameters are spread by as much noise as their middle is off by, and rows add sampling "
+                "error as the confidential ones had: so estimates scatter between tables as they do about the truth. "
+                "With W the mean of the tables' own variances of the estimate, B its variance between draws, n = "
+                f"{guarantee.n:,} and m = {guarantee.m:,}, the variance is T = V + B/m, V = B - W + W rows/n, which is "
+                "(1 + 1/m) B for tables of n rows, and Student's t with (m - 1) (T / ((1 + 1/m) B))² degrees of "
+                "freedom gives the interval. "
                 "Tables of one draw are averaged first, and W is divided by their number."
             )
         )
@@ -155,7 +157,7 @@ def _program(release: Release, response: str) -> str:
     if guarantee.combining == SPREAD:
         each = f" / {guarantee.tables_per_draw}" if guarantee.tables_per_draw > 1 else ""
         lines += [
-            f"V = max(q.var() - w.mean(){each}, w.mean() * len(tables[0]) / {guarantee.n})",
+            f"V = max(q.var() - w.mean(){each}, 0) + w.mean() * len(tables[0]) / {guarantee.n}",
             f"T = V + q.var() / {guarantee.m}",
             f"freedom = {guarantee.m - 1} * (T / ((1 + 1 / {guarantee.m}) * q.var())) ** 2",
             *REACH,

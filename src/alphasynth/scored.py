@@ -162,7 +162,7 @@ def run_rounds(
 
     `records` goes to `noisy_sum` and nowhere else: all the rest is made from what that returns.
     """
-    match, steps = Match(start, public.prior), list[Step]()
+    match, steps = Match(start, public.prior, np.zeros_like(public.prior)), list[Step]()
     for epsilon, clip in rounds:
         white = whitening(public.information(rng, match.w))
         step = Step(match.w, white, epsilon, clip, np.zeros(0))
