@@ -342,9 +342,10 @@ class Guarantee:
         if self.strict is not None:
             return str(self.public())
         unit = f" ({round_up(self.epsilon_unit)}{_for_unit(self.unit)})" if self.unit != ROW else ""
+        taken = "clipped to in each of" if list(self.rules) == ["BW"] else "from the largest of"
         return (
             f"{self.mechanism}: epsilon {round_up(self.epsilon_per_draw)} per draw, {round_up(self.epsilon_total)} for "
-            f"{counted(self.m, 'draw')} of parameters{unit}, from the largest of {self.num_draws:,} posterior draws"
+            f"{counted(self.m, 'draw')} of parameters{unit}, {taken} {self.num_draws:,} posterior draws"
             f"{_dropped(self.thresh)} over {self.n:,} records ({self.sampler}); "
             f"{self.promise}{_seeded(self.releasable)}."
         )
