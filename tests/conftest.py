@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +18,22 @@ from alphasynth.records import Records
 from command_line import visits
 
 REFERENCE = Path(__file__).parent / "reference"
+# Memory maps of a process, of which Linux allows 65,530; each compiled program takes some, and one too many is fatal.
+MAPS, MANY_MAPS = Path("/proc/self/maps"), 20_000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_programs():
+    """Compiled programs are dropped between files where a process has come to hold very many."""
+    yield
+    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY_MAPS:
+        jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def _no_cache(monkeypatch):
+    """No compilation cache on disk: it sets options of JAX for good."""
+    monkeypatch.setattr("alphasynth.cli._use_cache", lambda: None)
 
 
 @pytest.fixture(scope="session")
@@ -67,8 +84,7 @@ def regression() -> pd.DataFrame:
 
 @pytest.fixture
 def alone(monkeypatch, tmp_path):
-    """A folder of its own to run commands in, and no compilation cache, which sets options of JAX for good."""
-    monkeypatch.setattr("alphasynth.cli._use_cache", lambda: None)
+    """A folder of its own to run commands in."""
     monkeypatch.chdir(tmp_path)
 
 
