@@ -246,7 +246,7 @@ def _density(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell
         other = output(one_column(subject.bind(neighbour.records(replay.held))), subject.mechanism, subject.target)
         claim = max(own.claim, other.claim) if strict is None else strict
         results.append(Found(neighbour.name, loss_between(own, other, delta), claim))
-    return _worst("density", subject, results, delta)
+    return replace(_worst("density", subject, results, delta), certain=subject.scope != TARGET)
 
 
 def _both_parts(

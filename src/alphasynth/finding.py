@@ -17,7 +17,8 @@ class Finding:
     """What an audit found (confidential): the claim and the loss for one draw, towards the worst of the neighbours.
 
     `worst` names it by its rank, or by what was added. `loss` is at `delta`. A black-box audit shows a lower bound, at
-    most its `ceiling`. Not `certain`: the audit could not make the run's own weights again, so it cannot tell.
+    most its `ceiling`. Not `certain`: the audit could not make the run's own weights again, or draws may have missed
+    part of what they aim at, so it cannot tell.
     """
 
     audit: str

@@ -16,6 +16,7 @@ import typer
 from alphasynth.accounting import counted, round_up
 from alphasynth.catalogue import FAMILIES, listing
 from alphasynth.errors import InputError
+from alphasynth.guarantee import TARGET
 from alphasynth.interruption import SIGNALS
 from alphasynth.ledger_cli import Json, print_table
 from alphasynth.report_cli import numbers, split
@@ -283,6 +284,11 @@ def _print(findings: Sequence[Finding], settings: Settings) -> None:
 
 def _note(one: Finding) -> str:
     number = counted(one.neighbours, "neighbour")
+    if one.scope == TARGET and one.audit != "black-box":
+        return (
+            f"{one.audit}: of the distribution that draws aim at, towards {number}; what a Markov chain misses is "
+            "not seen, so that this cannot tell. A black-box audit (--audits black-box) may."
+        )
     if one.audit == "density":
         exact = "in whole numbers, as drawn" if one.delta == 0 else f"by quadrature, at delta {one.delta:g}"
         return f"density: the exact loss towards {number}, {exact}."
