@@ -198,6 +198,8 @@ def _block(bind: Callable[[Records], AnyProblem], place: int, records: Records) 
 
 def _worst(audit: str, subject: Subject, results: Sequence[Found], delta: float) -> Finding:
     """The neighbour whose loss is largest beside its claim."""
+    if not results:
+        raise InputError("an audit needs a neighbour to compare with, found a table too small to have one")
     worst = max(results, key=lambda one: (one.loss / one.claim if one.claim > 0 else np.inf * one.loss, one.loss))
     return Finding(audit, subject.scope, worst.claim, worst.loss, delta, len(results), worst.name)
 
