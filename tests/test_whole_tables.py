@@ -394,14 +394,14 @@ def folder(tmp_path_factory):
 
 def test_a_run_of_a_model_file_is_a_run_folder(folder):
     stated = json.loads((folder / "run" / "release" / "guarantee.json").read_text())
-    assert stated["scope"] == "strict"
+    assert stated["scope"] == "target", "columns with covariates are drawn by Markov chains"
     assert stated["epsilon"] == 30
     assert [entry["column"] for entry in stated["columns"]] == [
         *("sex", "age is missing", "age", "size", "income is not 0", "income", "visits")
     ]
     assert sum(entry["epsilon_per_draw"] for entry in stated["columns"]) <= 30
     assert stated["declared_public"]["age"] == {"limits": [18.0, 90.0], "whole": True, "missing": "model"}
-    assert "whole row" in stated["promise"]
+    assert "no privacy is promised" in stated["promise"]
     synthetic = pd.read_csv(folder / "run" / "release" / "synthetic_01.csv")
     assert list(synthetic) == list(survey())
     assert synthetic["age"].isna().any()
