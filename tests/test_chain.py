@@ -353,6 +353,8 @@ def test_every_family_fits_and_generates():
         elif "poisson" in name or "negative" in name:
             wide = rng.gamma(1.5, 2, n) if "negative" in name else np.full(n, 3.0)
             columns[name] = rng.poisson(wide) * (rng.random(n) < (0.6 if "_" in name.replace("negative_", "") else 1))
+            if name.startswith("zero_truncated"):
+                columns[name] = np.maximum(columns[name], 1)
         else:
             columns[name] = np.where(rng.random(n) < 0.3, 0.0, positive) if "two_part" in name else positive
             declared[name] = {"limits": [0.5, 40.0]}
