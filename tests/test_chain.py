@@ -340,6 +340,7 @@ def test_a_chain_has_a_draw_audit():
 
 
 @pytest.mark.filterwarnings("ignore:Laplace draws failed")
+@pytest.mark.filterwarnings("ignore:a released draw lies at a limit")  # counts brought to 1 have no phi of their own
 def test_every_family_fits_and_generates():
     """Each family as a column of one chain."""
     rng = np.random.default_rng(5)
