@@ -158,7 +158,7 @@ def test_each_scope_says_what_it_promises_and_no_more():
         assert scope_of(rules, False) == "instance"
         assert "not epsilon-differential privacy" in promise_of(rules)
     assert "asymptotic" in promise_of(("SW",))
-    assert scope_of((), False) == "none"
+    assert scope_of((), False, False) == "none"
     assert promise_of(()).startswith("nothing is promised")
     assert "differential privacy" not in promise_of(())
     assert set(SCOPES) == {"strict", "instance", "none"}
