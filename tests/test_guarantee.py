@@ -155,7 +155,7 @@ def test_each_scope_says_what_it_promises_and_no_more():
     assert "not for one of its rows" in strict_guarantee(max_rows=3).public().promise
     assert "not for one of its rows" not in exact.promise
     for rules in (("LW",), ("CW", "Reweight"), ("SW",), ("BW",)):
-        assert scope_of(rules, False) == "instance"
+        assert scope_of(rules, False, False) == "instance"
         assert "not epsilon-differential privacy" in promise_of(rules)
     assert "asymptotic" in promise_of(("SW",))
     assert scope_of((), False, False) == "none"
