@@ -161,7 +161,7 @@ def test_each_scope_says_what_it_promises_and_no_more():
     assert scope_of((), False, False) == "none"
     assert promise_of(()).startswith("nothing is promised")
     assert "differential privacy" not in promise_of(())
-    assert set(SCOPES) == {"strict", "instance", "none"}
+    assert set(SCOPES) == {"strict", "target", "instance", "none"}
 
 
 def test_a_strict_guarantee_composes():
