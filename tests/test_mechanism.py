@@ -11,6 +11,7 @@ from alphasynth.errors import InputError
 from alphasynth.fit import fit
 from alphasynth.mechanism import NAMES, Mechanism, named_mechanism, run
 from alphasynth.sampler import child
+from alphasynth.scored import Scored
 from alphasynth.weights import BW, CW, LW, SW, Given, Reweight
 
 
@@ -118,11 +119,11 @@ def test_privacy_numbers_cannot_be_changed(make_problem, mixture, key):
 
 
 def test_the_names():
-    strict = ["Censored", "Recentred", "BetaDivergence"]
+    strict = ["Censored", "Recentred", "BetaDivergence", "Scored"]
     assert list(NAMES) == ["Unweighted", "LW", "CW", "SW", "LW_final", "CW_final", "BW", *strict]
     options = {"CW": {"radius": 3.0}, "CW_final": {"radius": 3.0}, "Censored": {"cut": 9.0}}
     named = {name: named_mechanism(name, **options.get(name, {})) for name in NAMES}
-    assert [named[name].contribution for name in strict] == [Censored(9.0), Recentred(), BetaDivergence()]
+    assert [named[name].contribution for name in strict] == [Censored(9.0), Recentred(), BetaDivergence(), Scored()]
     rules = {name: mechanism.rules for name, mechanism in named.items() if name not in strict}
     assert rules == {
         "Unweighted": (),

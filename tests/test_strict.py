@@ -576,7 +576,7 @@ def test_mechanisms_take_one_contribution_or_rules():
 
     with pytest.raises(InputError, match="must have no rules"):
         Mechanism("both", (LW(),), Censored())
-    with pytest.raises(InputError, match="Censored\\(\\), Recentred\\(\\) or BetaDivergence"):
+    with pytest.raises(InputError, match="Censored\\(\\), Recentred\\(\\), BetaDivergence\\(\\) or Scored"):
         Mechanism("neither", (), "Censored")
     with pytest.raises(InputError, match="last of the rules"):
         Mechanism("BW first", (BW(), LW()))

@@ -94,7 +94,7 @@ def test_every_family_has_public_starts(name):
 
     model, _ = _bound(name, K=3)
     starts = model.public_starts()
-    assert starts.shape[1] == model.prior.size
+    assert starts.shape[-1] == model.prior.size
     assert np.isfinite(starts).all()
 
 
