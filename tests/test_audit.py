@@ -339,7 +339,7 @@ def test_what_cannot_be_audited_is_refused(mixture, regression):
 COMMAND = ["audit", "nb.csv", "--formula", "y ~ 1", "--family", "negative_binomial", "--m", "1", "--neighbours", "6"]
 
 
-def test_the_command_exits_with_3_when_a_claim_is_broken_and_0_when_kept(alone, mixture, capsys):
+def test_the_command_exits_with_3_when_a_claim_is_broken_4_when_it_cannot_tell_and_0_when_kept(alone, mixture, capsys):
     mixture.to_csv("nb.csv", index=False)
     assert run_command([*COMMAND, "--mechanism", "LW", "--seed", "1"]) == 3
     printed = capsys.readouterr().out
@@ -349,6 +349,11 @@ def test_the_command_exits_with_3_when_a_claim_is_broken_and_0_when_kept(alone, 
     printed = capsys.readouterr().out
     assert "kept" in printed
     assert "in whole numbers, as drawn" in printed
+    assert run_command([*COMMAND, "--mechanism", "Scored", "--epsilon", "2", "--rounds", "1", "--clip", "3"]) == 0
+    assert "kept" in capsys.readouterr().out
+    chain = ["--mechanism", "Censored", "--epsilon", "2", "--sampler", "laplace", "--audits", "draw"]
+    assert run_command([*COMMAND, *chain]) == 4
+    assert "cannot tell" in capsys.readouterr().out
 
 
 def test_the_commands_json_names_ranks_and_no_value(alone, capsys):

@@ -18,14 +18,17 @@ import pandas as pd
 import pytest
 
 import alphasynth as syn
-from command_line import COMMAND, OPTIONS, run, start
+from command_line import COMMAND, NO_CLAIM, OPTIONS, run, start
 
 pytestmark = pytest.mark.usefixtures("alone")
 
 
 def test_a_process_of_its_own_prints_nothing_to_a_pipe_but_the_report(table):
     process = start(
-        "synthesize", table, *OPTIONS, "--out", "run", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        *("synthesize", table, *OPTIONS, *NO_CLAIM, "--out", "run"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     out, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, "")
@@ -146,7 +149,7 @@ def test_a_full_disk_leaves_nothing_and_says_so(table):
     limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)); "
     command = [sys.executable, "-c", limited + "from alphasynth.entry import main; main()"]
     environment = {**os.environ, "XDG_CACHE_HOME": "/dev/null"}  # no cache can be kept there, which must not matter
-    arguments = ["synthesize", table, *OPTIONS, "--rows", "1000000", "--out", "run"]
+    arguments = ["synthesize", table, *OPTIONS, *NO_CLAIM, "--rows", "1000000", "--out", "run"]
     done = subprocess.run(
         [*command, *arguments], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
@@ -188,7 +191,8 @@ def test_a_run_that_no_one_listens_to_is_whole_all_the_same(table, listener):
         os.close(ours)
     else:
         theirs = os.open(listener, os.O_WRONLY)
-    process = start("synthesize", table, *OPTIONS, "--out", "run", stdout=theirs, stderr=subprocess.PIPE, text=True)
+    command = ["synthesize", table, *OPTIONS, *NO_CLAIM, "--out", "run"]
+    process = start(*command, stdout=theirs, stderr=subprocess.PIPE, text=True)
     os.close(theirs)
     _, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -16,6 +17,7 @@ import alphasynth as syn
 from alphasynth import scored, scored_fit
 from alphasynth.contribution import plain
 from alphasynth.errors import InputError, StrictWarning
+from alphasynth.intervals import combine
 from alphasynth.matching import Step, clipped
 from alphasynth.scored import QUANTA, Scorable, Scored, contributions, plan
 from alphasynth.scored_fit import scorable
@@ -249,7 +251,7 @@ def test_what_it_has_no_use_for_is_refused():
         syn.Synthesizer("y ~ 1", family="poisson", mechanism="Scored", m=1)
 
 
-def test_the_command_states_and_books_epsilon_once(alone, tmp_path):
+def test_the_command_states_and_books_epsilon_once(alone, tmp_path, capsys):
     table("poisson", 300)[0].to_csv("visits.csv", index=False)
     words = ["--formula", "y ~ x + g", "--public", "x,g", "--family", "poisson", "--mechanism", "Scored"]
     assert run("synthesize", "visits.csv", *words, "--epsilon", "0.5", "--m", "7", "--out", "run", "--quiet") == 0
@@ -260,6 +262,14 @@ def test_the_command_states_and_books_epsilon_once(alone, tmp_path):
     assert summary["epsilon_total"] == summary["epsilon_unit"] == 0.5
     page = (tmp_path / "run/release/report.html").read_text()
     assert "estimates scatter between tables as they do about the truth" in page
+    capsys.readouterr()
+    files = [f"run/release/synthetic_{number:02}.csv" for number in range(1, 8)]
+    assert run("evaluate", "visits.csv", *files, "--columns", "y", "--json") == 0
+    lines = json.loads(capsys.readouterr().out)["statistics"]
+    shown = next(line["95 % interval (combined)"] for line in lines if line["statistic"] == "mean")
+    columns = [pd.read_csv(name)["y"] for name in files]
+    right = combine([y.mean() for y in columns], [y.var() / 300 for y in columns], 300, 300, scalar="spread").interval
+    np.testing.assert_allclose(shown, (right.low, right.high), rtol=1e-9)
 
 
 def test_records_go_into_noisy_sums_and_the_start_and_nowhere_else(monkeypatch):

@@ -45,6 +45,7 @@ from alphasynth.weights import Given, PerColumn
 AUDITS = ("density", "draw", "black-box")
 # Distinct rows whose removal is audited unless told; a synthesis audits fewer by itself.
 MOST_ROWS, FEWER_ROWS, FEWEST_ROWS = 400, 48, 4
+FEWEST_RECORDS = 10  # of which an audit by draws can tell
 TWO_PARTS = (
     "draws that follow a first one (Recentred) have an audit on a public grid, or a black-box one, found another"
 )
@@ -152,8 +153,11 @@ def _replay(subject: Subject, held: Records) -> Replay:
 
 
 def _can_tell(subject: Subject, replay: Replay) -> bool:
-    """Whether an audit by draws can: not where the draws may have missed part of what they aim at, which none shows."""
-    return subject.scope != TARGET and replay.faithful
+    """Whether an audit by draws can: not where the draws may have missed part of what they aim at, which none shows.
+
+    Nor of a few records, whose posterior is far from normal.
+    """
+    return subject.scope != TARGET and replay.faithful and subject.records.n >= FEWEST_RECORDS
 
 
 def _with_leverage(
@@ -341,7 +345,7 @@ def scored_losses(subject: Subject, problem: AnyProblem, around: Sequence[Neighb
 def audit_run(subject: Subject) -> Finding:
     """The draw audit that a synthesis makes of itself; of a large table, towards the most extreme neighbours alone."""
     most = FEWER_ROWS if subject.records.size <= LARGE else FEWEST_ROWS
-    far = [FARTHEST] if subject.trail.guide is not None and _holds_counts(subject) else []
+    far = [FARTHEST] if _holds_counts(subject) else []
     return audit(np.random.SeedSequence(0), subject, ["draw"], far, most)[0]
 
 

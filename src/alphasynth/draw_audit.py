@@ -11,7 +11,7 @@ the loss is that of Gaussian differential privacy at the standard deviation of h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import jax
@@ -47,6 +47,7 @@ class Replay:
 
     `held` are the records with canaries, `problem` is bound to them; `largest` is F of every round by distinct row.
     `given` has the weights that follow from the draw of budget weights, and `released` the problem drawn from.
+    `factor` is how far a searched number made again is off the run's own, which had a refit at every trial.
     """
 
     trail: Trail
@@ -56,6 +57,7 @@ class Replay:
     largest: tuple[np.ndarray, ...] = field(repr=False)
     released: AnyProblem
     given: np.ndarray | None = field(default=None, repr=False)
+    factor: float = 1.0
 
     @classmethod
     @in_64_bit
@@ -65,7 +67,8 @@ class Replay:
         known = len(trail.fits[0].largest_distinct)
         largest = tuple(np.concatenate([fit.largest_distinct, _largest_of(problem, fit, known)]) for fit in trail.fits)
         if trail.guide is None:
-            return cls(trail, held, problem, target, largest, problem)
+            again = cls(trail, held, problem, target, largest, problem)
+            return replace(again, factor=again._missed()) if trail.rules else again
         released, given = budget_weights(problem, trail.rules[-1], trail.guide.u)
         return cls(trail, held, problem, target, largest, released, given)
 
@@ -76,6 +79,19 @@ class Replay:
         again = self.alpha(self.held.counts)[: len(used)]
         return bool(np.abs(again - used).max() <= FAITHFUL * used.max())
 
+    def _missed(self) -> float:
+        """What the replay's weights must be multiplied by to be the run's, where both lie between 0 and 1."""
+        used = self.trail.fits[-1].alpha_distinct
+        again = self.alpha(self.held.counts)[: len(used)]
+        if not self._searched(self.trail.rules[-1]) or used.shape != again.shape:
+            return 1.0
+        between = (used > 0) & (used < 1) & (again > 0) & (again < 1)
+        return float(np.median(used[between] / again[between])) if between.any() else 1.0
+
+    def _searched(self, rule: Rule) -> bool:
+        """Whether the run searched for the rule's number."""
+        return rule.dial in {search.dial for search in self.trail.searches}
+
     def alpha(self, counts: np.ndarray) -> np.ndarray:
         """Final weights by distinct row of `held`, of the database with these counts; 0 where it has no record."""
         keep = counts > 0
@@ -83,11 +99,10 @@ class Replay:
             return np.where(keep, self.given, 0.0)
         records = held_only(self.held, counts)
         alpha = np.ones(records.size)
-        searched = {search.dial for search in self.trail.searches}
         for number, rule in enumerate(self.trail.rules, start=1):
             before = self._fit(number - 1, records, keep, alpha)
             after = self.largest[number][keep]
-            alpha = self._next(rule, records, before, after, searched, number == len(self.trail.rules))
+            alpha = self._next(rule, records, before, after, number == len(self.trail.rules))
         spread = np.zeros(len(counts))
         spread[keep] = alpha
         return spread
@@ -105,12 +120,10 @@ class Replay:
     def _fit(self, number: int, records: Records, keep: np.ndarray, alpha: np.ndarray) -> AnyFit:
         return _with(self.trail.fits[number], records, alpha, self.largest[number][keep])
 
-    def _next(
-        self, rule: Rule, records: Records, before: AnyFit, after: np.ndarray, searched: set[str], is_last: bool
-    ) -> np.ndarray:
+    def _next(self, rule: Rule, records: Records, before: AnyFit, after: np.ndarray, is_last: bool) -> np.ndarray:
         """The rule's weights; where its number was searched, brought to the bound that the search would aim at."""
         alpha = rule(records, before)
-        if rule.dial not in searched:
+        if not self._searched(rule):
             return alpha
         reached = float(weighted(alpha, after).max())
         if self.target is not None and is_last:
@@ -121,7 +134,8 @@ class Replay:
             aim = float(weighted(LW()(records, before), after).max())
         else:
             return alpha
-        return np.clip(alpha * (aim / reached if reached > 0 else 1.0), 0.0, 1.0)
+        factor = self.factor if is_last else 1.0
+        return np.clip(alpha * factor * (aim / reached if reached > 0 else 1.0), 0.0, 1.0)
 
 
 def _with(fit: AnyFit, records: Records, alpha: np.ndarray, largest: np.ndarray) -> AnyFit:

@@ -14,6 +14,7 @@ import numpy as np
 from alphasynth import confidential_page, measures, page
 from alphasynth.confidential_page import RADII, Outcome, measured
 from alphasynth.errors import InputError
+from alphasynth.guarantee import SPREAD
 from alphasynth.measures import Lines, is_vector
 from alphasynth.nearest import Nearest, nearest_distances
 from alphasynth.palette import SYNTHETIC
@@ -132,6 +133,7 @@ def run(request: Request) -> Evaluation:
         radii,
         request.known,
         _aligned(held, tables, request.known, radii) if request.aligned else (),
+        scalar=_spread(origins),
         survey_weights=request.survey_weights,
     )
     nearest = None
@@ -169,6 +171,13 @@ class _Origin(NamedTuple):
     draw: int
     rules: tuple[str, ...]
     guarded: bool
+    spread: float | str | None
+
+
+def _spread(origins: Sequence[_Origin | None]) -> float | str | None:
+    """How the tables' draws are spread, as `combine` takes it, where every guarantee.json says the same."""
+    said = {None if origin is None else origin.spread for origin in origins}
+    return said.pop() if len(said) == 1 else None
 
 
 def _origin(address: str) -> _Origin | None:
@@ -178,7 +187,11 @@ def _origin(address: str) -> _Origin | None:
     try:
         statement = json.loads((path.parent / "guarantee.json").read_text(encoding="utf-8"))
         draws = {str(entry["file"]): int(entry["draw"]) for entry in statement["tables"]}
-        return _Origin(path.parent, draws[path.name], tuple(map(str, statement["rules"])), CSV_CELLS in statement)
+        spread = SPREAD if statement.get("combining") == SPREAD else statement.get("scalar")
+        if not (spread is None or spread == SPREAD or (isinstance(spread, float | int) and 0 < spread <= 1)):
+            return None
+        rules = tuple(map(str, statement["rules"]))
+        return _Origin(path.parent, draws[path.name], rules, CSV_CELLS in statement, spread)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 

@@ -8,6 +8,7 @@ from typing import Any
 from alphasynth.guarantee import NONE
 
 KEPT, BROKEN, CANNOT_TELL = "kept", "broken", "cannot tell"
+UNCERTAIN = "its weights could not be made again from its draws, or it has too few records for an audit by draws"
 # Floating-point room for a strict claim: a loss is computed from sums of whole numbers and two logarithms.
 ROUNDING = 1e-9
 
@@ -17,8 +18,8 @@ class Finding:
     """What an audit found (confidential): the claim and the loss for one draw, towards the worst of the neighbours.
 
     `worst` names it by its rank, or by what was added. `loss` is at `delta`. A black-box audit shows a lower bound, at
-    most its `ceiling`. Not `certain`: the audit could not make the run's own weights again, or draws may have missed
-    part of what they aim at, so it cannot tell.
+    most its `ceiling`. Not `certain`: the audit could not make the run's own weights again, draws may have missed
+    part of what they aim at, or the records are too few for it, so it cannot tell.
     """
 
     audit: str

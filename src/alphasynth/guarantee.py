@@ -33,6 +33,7 @@ INSTANCE_PROMISE = (
     "the weights of others (LW, CW, re-weighting, any number that was searched) the loss can be larger"
 )
 AUDITED = "; exact audits of LW and LW_final found databases where it is, the more often the more records there are"
+CW_AUDITED = "; exact audits of CW and CW_final found it larger where one record lies far beyond a small table's others"
 SW_AUDITED = "; exact audits of SW aimed at an epsilon found that one record added can take it far above"
 BUDGET_PROMISE = (
     "an estimate for this database: each weight is what the policy's budget allows its own record, given one draw of "
@@ -93,7 +94,8 @@ def promise_of(rules: Sequence[str]) -> str:
         return NO_PROMISE
     if list(rules) == ["BW"]:
         return BUDGET_PROMISE
-    return INSTANCE_PROMISE + (AUDITED if "LW" in rules else SW_AUDITED if "SW" in rules else "")
+    audited = {"LW": AUDITED, "CW": CW_AUDITED, "SW": SW_AUDITED}
+    return INSTANCE_PROMISE + "".join(words for rule, words in audited.items() if rule in rules)
 
 
 def scope_of(rules: Sequence[str], bounded: bool, exact: bool) -> str:

@@ -21,7 +21,7 @@ from alphasynth.databases import DatabaseTable, canonical
 from alphasynth.engine import FileTable
 from alphasynth.errors import AuditWarning, InputError, ReportWarning, place
 from alphasynth.files import Statistical
-from alphasynth.finding import BROKEN, CANNOT_TELL, Finding
+from alphasynth.finding import BROKEN, CANNOT_TELL, UNCERTAIN, Finding
 from alphasynth.grid import Grid
 from alphasynth.guarantee import INSTANCE, PublicGuarantee
 from alphasynth.interruption import Interruption
@@ -120,8 +120,7 @@ def _audited(synthesizer: Synthesizer) -> Finding | None:
     finding = audit_run(synthesizer.subject_)
     if finding.verdict == CANNOT_TELL:
         warnings.warn(
-            f"the draw audit cannot tell whether the claim of {synthesizer.mechanism.label} is kept: it could not make "
-            "the run's weights again from its draws",
+            f"the draw audit cannot tell whether the claim of {synthesizer.mechanism.label} is kept: {UNCERTAIN}",
             AuditWarning,
             stacklevel=2,
         )

@@ -46,7 +46,8 @@ def statistic_lines(utilities: Mapping[str, Utility], vector: Mapping[str, bool]
     note = (
         "Paper: end points of each table's bootstrap interval, averaged over the tables; it leaves out that tables "
         "differ because their draws do. Combined: variance T = W rows/n + B/m, W the mean of the tables' own "
-        "variances, B the variance between draws. Overlap: the shared part as a share of each interval's length, "
+        "variances, B the variance between draws; of Scored, whose draws are spread by noise, T = (1 + 1/m) B for "
+        "tables of n rows. Overlap: the shared part as a share of each interval's length, "
         "averaged; 1 is perfect, below 0 they are apart."
     )
     if single:

@@ -16,6 +16,7 @@ from alphasynth import confidential_page, page, public_page
 from alphasynth.accounting import as_written, counted, round_up
 from alphasynth.associations import NEGATIVE_BINOMIAL
 from alphasynth.confidential_page import Outcome, measured, rates_of
+from alphasynth.finding import UNCERTAIN
 from alphasynth.formula import Formula
 from alphasynth.guarantee import STRICT, TARGET, PublicGuarantee, formulas_of
 from alphasynth.images import save
@@ -177,7 +178,7 @@ def _audited(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         return []
     words = f"loss {round_up(audit['loss'])} at delta {audit['delta']:g} beside a claim of {round_up(audit['claim'])}"
     if _audit_verdict(summary) == "cannot tell":
-        return [("draw audit, an estimate", "cannot tell: the run's weights could not be made again from its draws")]
+        return [("draw audit, an estimate", f"cannot tell: {UNCERTAIN}")]
     kept = "kept" if audit["kept"] else "BROKEN"
     return [("draw audit, an estimate", f"{kept}: {words} (per draw; {audit['worst']})")]
 

@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from alphasynth.finding import Finding
     from alphasynth.settings import Settings
 
-BROKEN = 3  # exit code
+# Exit codes.
+BROKEN, CANNOT_TELL = 3, 4
 # Options of `synthesize` that say what is audited; the rest say where a run goes.
 OPTIONS = (
     *("table", "config", "model", "formula", "family", "levels", "range", "whole", "missing", "weights"),
     "confirm_public",
     *("mechanism", "m", "epsilon", "public", "scale", "shift", "radius", "distance", "relative", "within", "k"),
-    *("alpha", "cap", "cut", "share", "reach", "beta", "bound", "limits", "step"),
+    *("alpha", "cap", "cut", "share", "reach", "beta", "bound", "rounds", "clip", "limits", "step"),
     *("prior", "sampler", "draws", "thresh", "seed", "delimiter", "encoding"),
 )
 
@@ -75,6 +76,7 @@ def audit(
 ) -> int:
     """Put a mechanism's claim to the test on a table and its neighbours: exit code 3 when it is broken, 0 when kept.
 
+    Where none is broken and one cannot tell, the exit code is 4.
     What is printed is confidential: it was computed from single records.
     """
     settings = settings_of(options)
@@ -91,10 +93,9 @@ def audit(
     with shown_on(sys.stderr, quiet or as_json, SIGNALS) as tell:
         import numpy as np
 
+        from alphasynth import finding
         from alphasynth.audit import AUDITS, MOST_ROWS
         from alphasynth.audit import audit as run_audits
-        from alphasynth.finding import BROKEN as BROKEN_CLAIM
-        from alphasynth.finding import as_lines
         from alphasynth.job import Stage, open_settings, synthesizer_of
 
         unknown = [name for name in wanted or () if name not in AUDITS]
@@ -114,13 +115,14 @@ def audit(
             trials,
             lambda *stage: tell(Stage(*stage)),
         )
-    broken = any(finding.verdict == BROKEN_CLAIM for finding in findings)
+    verdicts = {one.verdict for one in findings}
+    broken = finding.BROKEN in verdicts
     if as_json:
-        lines = [as_lines(one) for one in findings]
+        lines = [finding.as_lines(one) for one in findings]
         typer.echo(json.dumps({"confidential": True, "broken": broken, "audits": lines}, indent=2))
     elif not quiet:
         _print(findings, settings)
-    return BROKEN if broken else 0
+    return BROKEN if broken else CANNOT_TELL if finding.CANNOT_TELL in verdicts else 0
 
 
 def _usual(problem: AnyProblem) -> list[str]:
@@ -294,7 +296,9 @@ def _note(one: Finding) -> str:
         return f"density: the exact loss towards {number}, {exact}."
     if one.audit == "draw":
         if not one.certain:
-            return "draw: the weights of the run could not be made again from its draws, so that this cannot tell."
+            from alphasynth.finding import UNCERTAIN
+
+            return f"draw: {UNCERTAIN}, so that this cannot tell."
         return f"draw: an estimate from the draws, towards {number}, at delta {one.delta:g}; no certificate."
     ceiling = math.floor((one.ceiling or 0) * 100) / 100
     return (
