@@ -19,8 +19,8 @@ from alphasynth.density_audit import loss_between, output
 from alphasynth.fit import in_64_bit
 from alphasynth.mechanism import auto_cap, run
 from alphasynth.neighbours import held_only
+from alphasynth.randomness import child
 from alphasynth.records import Records
-from alphasynth.sampler import child
 from alphasynth.synthesize import new_values
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.values import Values, statistics

@@ -12,7 +12,7 @@ from alphasynth.errors import InputError
 from alphasynth.grid import Grid
 from alphasynth.mechanism import named_mechanism, run
 from alphasynth.priors import ScaleMixturePrior
-from alphasynth.sampler import child
+from alphasynth.randomness import child
 from alphasynth.values import Values
 from alphasynth_studies import local_bounds as lb
 from alphasynth_studies.many_databases import extremes

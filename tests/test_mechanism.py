@@ -10,7 +10,7 @@ from alphasynth.contribution import BetaDivergence, Censored, Recentred
 from alphasynth.errors import InputError
 from alphasynth.fit import fit
 from alphasynth.mechanism import NAMES, Mechanism, named_mechanism, run
-from alphasynth.sampler import child
+from alphasynth.randomness import child
 from alphasynth.scored import Scored
 from alphasynth.weights import BW, CW, LW, SW, Given, Reweight
 

@@ -33,8 +33,8 @@ from alphasynth.neighbours import (
     with_leverage,
 )
 from alphasynth.public_grid import PublicGrid
+from alphasynth.randomness import Key
 from alphasynth.records import Records
-from alphasynth.sampler import Key
 from alphasynth.scored import QUANTA as SCORE_QUANTA
 from alphasynth.scored import contributions
 from alphasynth.scored_fit import Path, scorable

@@ -9,7 +9,8 @@ from alphasynth.density import Target
 from alphasynth.errors import SamplerWarning
 from alphasynth.laplace import Laplace
 from alphasynth.nuts import Nuts
-from alphasynth.sampler import Draws, Key, Sampler, child
+from alphasynth.randomness import Key, child
+from alphasynth.sampler import Draws, Sampler
 
 SECOND = 100  # the second sampler's attempts count from here
 

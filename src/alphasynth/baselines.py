@@ -14,8 +14,7 @@ import numpy as np
 
 from alphasynth.errors import InputError, require_whole
 from alphasynth.exponential import accept_exp
-from alphasynth.randomness import Stream
-from alphasynth.sampler import Key, child
+from alphasynth.randomness import Key, Stream, child
 
 SINGLE = 20  # counts up to here have bins of their own; beyond, bins grow by RATIO
 RATIO = 1.1

@@ -14,8 +14,8 @@ import numpy as np
 
 from alphasynth.divergence import Trials, black_box_bound, ceiling
 from alphasynth.errors import InputError
+from alphasynth.randomness import Key, child
 from alphasynth.records import Records
-from alphasynth.sampler import Key, child
 
 QUANTILES = (0.0, 0.01, 0.05, 0.15, 0.5, 0.85, 0.95, 0.99, 1.0)
 FEWEST_TRIALS = 40

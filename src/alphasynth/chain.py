@@ -18,8 +18,8 @@ import numpy as np
 from alphasynth.contribution import weighted
 from alphasynth.fit import Fit, Problem, fit
 from alphasynth.lipschitz import Lipschitz, larger
+from alphasynth.randomness import Key, child
 from alphasynth.records import Records
-from alphasynth.sampler import Key, child
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,8 @@ from alphasynth.fit import Problem, in_64_bit
 from alphasynth.grid import Grid, Weighed, scores
 from alphasynth.mechanism import Mechanism, budget_weights, run, settled
 from alphasynth.quadrature import weigh_far
-from alphasynth.sampler import Draws, Key
+from alphasynth.randomness import Key
+from alphasynth.sampler import Draws
 from alphasynth.weights import BW
 
 HIGHEST_DENSITY = 0.999

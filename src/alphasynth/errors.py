@@ -6,11 +6,7 @@ import sys
 import traceback
 from numbers import Integral, Real
 from pathlib import PurePath
-from typing import TYPE_CHECKING, cast
-
-if TYPE_CHECKING:
-    from alphasynth.mechanism import Trail
-    from alphasynth.sampler import Draws
+from typing import Any, cast
 
 
 class InputError(ValueError):
@@ -45,7 +41,7 @@ def require_positive(name: str, value: object) -> float:
 class DiagnosticsError(RuntimeError):
     """Draws that failed their diagnostics; `draws` carries them, for inspection and not for release."""
 
-    def __init__(self, message: str, draws: Draws) -> None:
+    def __init__(self, message: str, draws: Any) -> None:
         super().__init__(message, draws)
         self.draws = draws
 
@@ -56,7 +52,7 @@ class DiagnosticsError(RuntimeError):
 class CalibrationError(RuntimeError):
     """A search that found no usable answer; `trail` carries the nearest attempt, whose bound is above the target."""
 
-    def __init__(self, message: str, trail: Trail) -> None:
+    def __init__(self, message: str, trail: Any) -> None:
         super().__init__(message, trail)
         self.trail = trail
 

@@ -16,8 +16,9 @@ from alphasynth.density import Target
 from alphasynth.errors import InputError, found, require_whole
 from alphasynth.lipschitz import Lipschitz, extreme_log_liks, keep_below, larger
 from alphasynth.model import Model, Rows
+from alphasynth.randomness import Key, child
 from alphasynth.records import Records
-from alphasynth.sampler import Draws, Key, Sampler, child
+from alphasynth.sampler import Draws, Sampler
 
 P = ParamSpec("P")
 R = TypeVar("R")

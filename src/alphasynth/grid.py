@@ -14,7 +14,8 @@ from alphasynth.diagnostics import Diagnostics
 from alphasynth.errors import InputError, require_whole
 from alphasynth.mode import find_modes
 from alphasynth.model import Array, Model
-from alphasynth.sampler import Draws, Key
+from alphasynth.randomness import Key
+from alphasynth.sampler import Draws
 
 # Points whose log density is this far below the largest hold no mass that a draw could find.
 DEPTH = 40.0

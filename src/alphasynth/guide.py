@@ -23,7 +23,8 @@ from alphasynth.fit import FIRST, Fit, Problem, in_64_bit
 from alphasynth.mode import scales
 from alphasynth.model import HELD, Array, Columns, Model, extend
 from alphasynth.own_model import BoundModel
-from alphasynth.sampler import Draws, Key, Sampler, child
+from alphasynth.randomness import Key, child
+from alphasynth.sampler import Draws, Sampler
 
 # How far, at least, a log-likelihood may fall below or rise above what the draw makes of it before it is clipped, as a
 # share of where the draw's own contributions are cut. With half as much a mixture's second group is clipped too soon.

@@ -18,7 +18,8 @@ from alphasynth.diagnostics import Diagnostics, compare_chains, khat
 from alphasynth.errors import require_whole
 from alphasynth.mode import Mode, find_mode, find_modes
 from alphasynth.model import Array, Model
-from alphasynth.sampler import Draws, Key, child
+from alphasynth.randomness import Key, child
+from alphasynth.sampler import Draws
 
 # Steps before the first kept one, times an attempt's thinning, which is for low acceptance: at an acceptance of 0.1
 # over the thinning the start is forgotten to 1 part in 600 or less.

@@ -25,8 +25,8 @@ from alphasynth.guarantee import NONE, STRICT
 from alphasynth.outcome import Carried, carry_out
 from alphasynth.propensity import propensities
 from alphasynth.public_grid import PublicGrid
+from alphasynth.randomness import Key, child
 from alphasynth.records import Records
-from alphasynth.sampler import Key, child
 from alphasynth.synthesize import new_values, pick
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.values import Values, statistics

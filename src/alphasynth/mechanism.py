@@ -19,7 +19,7 @@ from alphasynth.errors import CalibrationError, InputError, found
 from alphasynth.guide import Guide, draw_guide, levels
 from alphasynth.model import Model
 from alphasynth.priors import LinearPrior
-from alphasynth.sampler import Key, child
+from alphasynth.randomness import Key, child
 from alphasynth.scored import Scored
 from alphasynth.weights import BW, CW, LW, SW, Reweight, Rule, kind, settle
 

@@ -18,7 +18,8 @@ from alphasynth.errors import require_whole
 from alphasynth.laplace import Modes, mass_beyond, modes_of
 from alphasynth.mode import Mode
 from alphasynth.model import Array, Model
-from alphasynth.sampler import Draws, Key, child, jax_keys
+from alphasynth.randomness import Key, child
+from alphasynth.sampler import Draws, jax_keys
 
 
 class Attempt(NamedTuple):

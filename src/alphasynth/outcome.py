@@ -15,9 +15,9 @@ from alphasynth.generate import TableMaker
 from alphasynth.guarantee import StrictTerms
 from alphasynth.mechanism import Step, Trail, Watch, ignore, run
 from alphasynth.preparation import bind, bind_model, epsilons_of, mechanism_of
+from alphasynth.randomness import Key, child
 from alphasynth.records import Records
 from alphasynth.request import Request
-from alphasynth.sampler import Key, child
 from alphasynth.scored import Scored
 from alphasynth.synthesize import new_values, thetas
 from alphasynth.table_model import TableModel

@@ -27,8 +27,8 @@ from alphasynth.errors import InputError, found, require_positive
 from alphasynth.model import Array, Columns, Model, Prior
 from alphasynth.priors import LinearPrior, NormalPrior, OrdinalPrior, ScaleMixturePrior
 from alphasynth.quanta import QUANTA, Costs, cost_of_row, prepare, total_cost
-from alphasynth.randomness import Stream
-from alphasynth.sampler import Draws, Key
+from alphasynth.randomness import Key, Stream
+from alphasynth.sampler import Draws
 
 __all__ = [
     "QUANTA",

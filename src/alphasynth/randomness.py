@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+Key = np.random.SeedSequence
 # Bytes of the stream that are made at a time.
 CHUNK = 1 << 13
 
@@ -44,3 +45,8 @@ class Stream:
         words = [self.key.entropy, *self.key.spawn_key, self._number]
         self._number += 1
         return hashlib.shake_256(repr(words).encode()).digest(CHUNK)
+
+
+def child(key: Key, *path: int) -> Key:
+    """A key derived from another; nothing is consumed, so it can be derived again."""
+    return np.random.SeedSequence(key.entropy, spawn_key=(*key.spawn_key, *path))

@@ -13,8 +13,7 @@ from alphasynth.density import Target
 from alphasynth.diagnostics import Diagnostics
 from alphasynth.errors import DiagnosticsError
 from alphasynth.model import Array, Model, Theta
-
-Key = np.random.SeedSequence
+from alphasynth.randomness import Key
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +72,3 @@ def constrain_all(model: Model, u: Array) -> Theta:
 def jax_keys(key: Key, number: int) -> np.ndarray:
     """JAX key data (number, 2): each key holds 64 bits, so a sampler takes one per chain."""
     return key.generate_state(2 * number, np.uint32).reshape(number, 2)
-
-
-def child(key: Key, *path: int) -> Key:
-    """A key derived from another; nothing is consumed, so it can be derived again."""
-    return np.random.SeedSequence(key.entropy, spawn_key=(*key.spawn_key, *path))

@@ -18,12 +18,12 @@ from alphasynth.contribution import plain
 from alphasynth.diagnostics import Diagnostics
 from alphasynth.errors import StrictWarning
 from alphasynth.fit import Fit, Problem, in_64_bit
-from alphasynth.generate import grown
+from alphasynth.growth import grown
 from alphasynth.guarantee import StrictTerms
 from alphasynth.matching import FEWEST, MOST, SIMULATED, Match, Public
 from alphasynth.model import HELD
-from alphasynth.randomness import Stream
-from alphasynth.sampler import Draws, Key, child, constrain_all
+from alphasynth.randomness import Key, Stream, child
+from alphasynth.sampler import Draws, constrain_all
 from alphasynth.scored import QUANTA, Plan, Scorable, Scored, plan, run_rounds
 from alphasynth.scored_start import placed, start
 from alphasynth.scores import Parameters, family_of

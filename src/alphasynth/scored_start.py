@@ -20,8 +20,7 @@ from alphasynth.model import PEAK, Columns, Rows
 from alphasynth.noise import with_noise
 from alphasynth.priors import LinearPrior, ScaleMixturePrior
 from alphasynth.public_grid import QUANTA, PublicGrid, total_cost
-from alphasynth.randomness import Stream
-from alphasynth.sampler import Key
+from alphasynth.randomness import Key, Stream
 from alphasynth.scored import Scorable
 from alphasynth.scores import Parameters
 from alphasynth.two_part import ZeroTruncated

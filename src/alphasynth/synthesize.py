@@ -14,7 +14,8 @@ from alphasynth.errors import InputError
 from alphasynth.fit import Problem, in_64_bit
 from alphasynth.frames import Frame, build, column_names, kind_of, like, select, take
 from alphasynth.grouping import Grouped
-from alphasynth.sampler import Draws, Key, child
+from alphasynth.randomness import Key, child
+from alphasynth.sampler import Draws
 
 # New records are simulated this many at a time: what is gathered for 10 million of them at once would not fit.
 ROWS_AT_A_TIME = 1_000_000

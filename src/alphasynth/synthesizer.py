@@ -25,11 +25,12 @@ from alphasynth.mechanism import Trail, Watch, ignore
 from alphasynth.outcome import bound_to, carry_out, new_rows, scored_terms
 from alphasynth.preparation import mechanism_of, read
 from alphasynth.public_grid import PublicGrid
+from alphasynth.randomness import Key, child
 from alphasynth.records import Records
 from alphasynth.release import Release
 from alphasynth.request import Request
 from alphasynth.rounds import weightings
-from alphasynth.sampler import Draws, Key, child
+from alphasynth.sampler import Draws
 from alphasynth.statements import stated_columns, stated_declarations, stated_marks
 from alphasynth.synthesize import ColumnMaker, Layout, Maker, Simulation, pick, synthesize, thetas
 from alphasynth.table_model import TableModel
