@@ -22,14 +22,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from alphasynth.density import Target
-from alphasynth.divergence import AUDIT_DELTA, epsilon_between
-from alphasynth.fit import Problem, in_64_bit
-from alphasynth.grid import scores
-from alphasynth.mechanism import budget_weights, settled
-from alphasynth.quadrature import weigh_far
-from alphasynth.records import Records
+from alphasynth.audits.quadrature import weigh_far
+from alphasynth.inference.density import Target
+from alphasynth.inference.grid import scores
+from alphasynth.mechanisms.fit import Problem, in_64_bit
+from alphasynth.mechanisms.mechanism import budget_weights, settled
+from alphasynth.privacy.divergence import AUDIT_DELTA, epsilon_between
 from alphasynth.synthesizer import Synthesizer
+from alphasynth.tables.records import Records
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = (20, 30, 100, 1_000, 10_000, 100_000, 1_000_000)

@@ -77,7 +77,7 @@ def write_counts(path: Path, n: int, public: bool) -> None:
 
 def large(folder: Path, n: int) -> dict[str, Any]:
     """(g) A Parquet file of one count column, to one synthetic table; and the grouping beside a plain GROUP BY."""
-    from alphasynth.tables import open_table
+    from alphasynth.tables.opening import open_table
 
     path, out = folder / "large.parquet", folder / "large"
     write_counts(path, n, public=False)
@@ -113,8 +113,8 @@ def with_public_columns(folder: Path, n: int) -> dict[str, Any]:
 def engines(folder: Path, n: int) -> dict[str, Any]:
     """(i) The grouping of the same table in DuckDB, PostgreSQL and Spark; all must agree."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    from alphasynth.records import Records
-    from alphasynth.tables import open_table
+    from alphasynth.tables.opening import open_table
+    from alphasynth.tables.records import Records
     from engines import postgres
 
     path = folder / "people.parquet"

@@ -34,8 +34,8 @@ OUT = Path(__file__).parent / "results" / "coverage.json"
 def one_database(number: int) -> dict[str, dict[str, list[float]]]:
     """For each mechanism and statistic: estimate, and the ends of the combined and of the paper's interval."""
     import alphasynth as syn
-    from alphasynth.utility import estimates
-    from alphasynth.values import Values, statistics
+    from alphasynth.evaluation.utility import estimates
+    from alphasynth.evaluation.values import Values, statistics
 
     rng = np.random.default_rng([20261115, number])
     table = pd.DataFrame({"y": rng.poisson(rng.gamma(DISPERSION, MEAN / DISPERSION, N))})

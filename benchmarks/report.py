@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from alphasynth.entry import run_command
-from alphasynth.report import NAME
+from alphasynth.cli.entry import run_command
+from alphasynth.runs.report import NAME
 
 OUT = Path(__file__).parent / "results" / "report.json"
 FAMILY = ["--family", "negative_binomial", "--quiet"]

@@ -52,11 +52,11 @@ def in_turns(functions: dict[str, Callable[[], Any]], rounds: int) -> dict[str, 
 def problem_of(y: np.ndarray, num_draws: int) -> Any:
     import pyarrow as pa
 
-    from alphasynth.families import bind_column
-    from alphasynth.fit import Problem
-    from alphasynth.formula import Formula
-    from alphasynth.laplace import Laplace
-    from alphasynth.records import Records
+    from alphasynth.inference.laplace import Laplace
+    from alphasynth.mechanisms.fit import Problem
+    from alphasynth.models.families import bind_column
+    from alphasynth.models.formula import Formula
+    from alphasynth.tables.records import Records
 
     records = Records.from_table(pa.table({"y": y}), ["y"])
     model, rows = bind_column(Formula.parse("y ~ 1"), "negative_binomial", records)
@@ -75,7 +75,7 @@ def numpyro_nuts(y: np.ndarray, draws: int) -> tuple[float, float, float]:
     from numpyro.infer.hmc import hmc
     from numpyro.infer.util import potential_energy
 
-    from alphasynth.diagnostics import compare_chains
+    from alphasynth.inference.diagnostics import compare_chains
 
     def model(y: Any) -> None:
         sigma = numpyro.sample("sigma", dist.FoldedDistribution(dist.StudentT(3.0, 0.0, 1.0)))
@@ -109,7 +109,7 @@ def effective_draws(n: int, nuts_draws: int) -> dict[str, float]:
     """(a) Effective draws a second: `Laplace` on distinct rows, NumPyro's NUTS on all rows; both compiled before."""
     import jax
 
-    from alphasynth.density import Target
+    from alphasynth.inference.density import Target
 
     y = simulate(n)
     with jax.enable_x64(True):
@@ -132,9 +132,9 @@ def pipeline_and_floor(n: int) -> dict[str, float]:
     """(b) LW_final with k = 0.95, records to guarantee, against three times S x distinct rows of log-likelihoods."""
     import jax
 
-    from alphasynth.guarantee import Guarantee
-    from alphasynth.mechanism import Mechanism, run
-    from alphasynth.weights import LW, Reweight
+    from alphasynth.mechanisms.mechanism import Mechanism, run
+    from alphasynth.mechanisms.rules import LW, Reweight
+    from alphasynth.privacy.guarantee import Guarantee
 
     S = 4000
     problem = problem_of(simulate(n), S)
@@ -212,7 +212,7 @@ def job_first(cache: str) -> dict[str, float]:
 
 def count_weights(n: int) -> dict[str, float]:
     """(d) The counting in CW, on n counts (distinct values) and on n values that are all different."""
-    from alphasynth.counting import count_inside
+    from alphasynth.tables.nearness import count_inside
 
     counts, weights = np.unique(simulate(n), return_counts=True)
     distinct = np.random.default_rng(0).permutation(n).astype(float)

@@ -92,7 +92,7 @@ def coefficients(family: str, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarr
 
 def one_database(given: tuple[str, float, int]) -> list[bool]:
     import alphasynth as syn
-    from alphasynth.intervals import combine
+    from alphasynth.evaluation.intervals import combine
 
     family, epsilon, number = given
     rng = np.random.default_rng([20261116, number])

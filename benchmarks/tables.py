@@ -39,9 +39,9 @@ def rand_model(table: pd.DataFrame, folder: Path) -> Any:
     """The model that `inspect --suggest` writes, with more of the budget for the column of interest."""
     from dataclasses import replace
 
-    from alphasynth.suggestion import suggest_model
-    from alphasynth.table_model import TableModel
-    from alphasynth.tables import open_table
+    from alphasynth.models.suggestion import suggest_model
+    from alphasynth.models.table_model import TableModel
+    from alphasynth.tables.opening import open_table
 
     path = folder / "rand.parquet"
     table.to_parquet(path)
@@ -78,8 +78,8 @@ def regression(table: pd.DataFrame) -> Any:
 
 def score(table: pd.DataFrame, made: pd.DataFrame) -> dict[str, float]:
     """Errors of a synthetic table: per cent for statistics, standard errors for coefficients."""
-    from alphasynth.propensity import propensities
-    from alphasynth.values import conform, read_records
+    from alphasynth.evaluation.propensity import propensities
+    from alphasynth.evaluation.values import conform, read_records
 
     own, new = regression(table), regression(made[list(table)])
     apart = (np.abs(new.params - own.params) / own.bse).iloc[:-1]  # without the dispersion
@@ -149,9 +149,9 @@ def wide_table(rows: int = 100_000, columns: int = 50) -> pd.DataFrame:
 
 def wide(mechanism: str = "Censored") -> None:
     """Synthesize the wide table by the command line's own way, and say how long it took."""
-    from alphasynth.suggestion import suggest_model
+    from alphasynth.models.suggestion import suggest_model
     from alphasynth.synthesizer import Synthesizer
-    from alphasynth.tables import open_table
+    from alphasynth.tables.opening import open_table
 
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / "wide.parquet"

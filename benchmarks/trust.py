@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from alphasynth.density_audit import loss_between, output
-from alphasynth.fit import in_64_bit
-from alphasynth.mechanism import auto_cap, run
-from alphasynth.neighbours import held_only
-from alphasynth.randomness import child
-from alphasynth.records import Records
-from alphasynth.synthesize import new_values
+from alphasynth.audits.densities import loss_between, output
+from alphasynth.audits.neighbours import held_only
+from alphasynth.evaluation.values import Values, statistics
+from alphasynth.mechanisms.fit import in_64_bit
+from alphasynth.mechanisms.mechanism import auto_cap, run
+from alphasynth.privacy.randomness import child
+from alphasynth.synthesis.simulation import new_values
 from alphasynth.synthesizer import Synthesizer
-from alphasynth.values import Values, statistics
+from alphasynth.tables.records import Records
 
 RESULTS = Path(__file__).parent / "results"
 RADIUS = {"radius": 0.3, "relative": True}

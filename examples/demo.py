@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 import alphasynth as syn
-from alphasynth.accounting import round_up
-from alphasynth.entry import run_command
+from alphasynth.cli.entry import run_command
+from alphasynth.privacy.accounting import round_up
 
 OUT = Path("demo-output")
 M = 20

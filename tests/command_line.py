@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from alphasynth.entry import run_command
+from alphasynth.cli.entry import run_command
 
-COMMAND = [sys.executable, "-c", "from alphasynth.entry import main; main()"]
+COMMAND = [sys.executable, "-c", "from alphasynth.cli.entry import main; main()"]
 HUGE = ["--epsilon", "1e308", "--unit", "sex", "--max-rows", "100"]
 OPTIONS = ["--formula", "visits ~ 1", "--family", "negative_binomial", "--mechanism", "LW_final", "--m", "1"]
 # After OPTIONS, where nothing else may be said: nothing is claimed, so that no audit of an unseeded run can warn.

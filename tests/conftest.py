@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from alphasynth.families import bind_column
-from alphasynth.fit import Problem
-from alphasynth.formula import Formula
-from alphasynth.laplace import Laplace
-from alphasynth.records import Records
+from alphasynth.inference.laplace import Laplace
+from alphasynth.mechanisms.fit import Problem
+from alphasynth.models.families import bind_column
+from alphasynth.models.formula import Formula
+from alphasynth.tables.records import Records
 from command_line import visits
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -33,7 +33,7 @@ def _few_programs():
 @pytest.fixture(autouse=True)
 def _no_cache(monkeypatch):
     """No compilation cache on disk: it sets options of JAX for good."""
-    monkeypatch.setattr("alphasynth.cli._use_cache", lambda: None)
+    monkeypatch.setattr("alphasynth.cli.app._use_cache", lambda: None)
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from alphasynth import associations
-from alphasynth.associations import CRAMER, ETA, SPEARMAN, association, pairs, regress
 from alphasynth.errors import InputError
-from alphasynth.records import Records
+from alphasynth.evaluation import associations
+from alphasynth.evaluation.associations import CRAMER, ETA, SPEARMAN, association, pairs, regress
+from alphasynth.tables.records import Records
 
 
 def records(frame):

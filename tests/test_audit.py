@@ -15,9 +15,19 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import logsumexp
 
-from alphasynth.audit import Subject, audit
-from alphasynth.density_audit import loss_between, output
-from alphasynth.divergence import (
+from alphasynth.audits.audit import Subject, audit
+from alphasynth.audits.densities import loss_between, output
+from alphasynth.audits.draws import Replay, losses
+from alphasynth.audits.finding import BROKEN, CANNOT_TELL, KEPT, Finding
+from alphasynth.audits.neighbours import far_values, held_only, neighbours, with_canaries
+from alphasynth.cli.entry import run_command
+from alphasynth.errors import InputError
+from alphasynth.inference.laplace import Laplace
+from alphasynth.mechanisms.mechanism import Mechanism, run
+from alphasynth.mechanisms.rules import Given
+from alphasynth.models.model import Rows
+from alphasynth.models.own_model import OwnModel
+from alphasynth.privacy.divergence import (
     Trials,
     black_box_bound,
     ceiling,
@@ -26,18 +36,8 @@ from alphasynth.divergence import (
     pure_loss,
     spherical_epsilon,
 )
-from alphasynth.draw_audit import Replay, losses
-from alphasynth.entry import run_command
-from alphasynth.errors import InputError
-from alphasynth.finding import BROKEN, CANNOT_TELL, KEPT, Finding
-from alphasynth.laplace import Laplace
-from alphasynth.mechanism import Mechanism, run
-from alphasynth.model import Rows
-from alphasynth.neighbours import far_values, held_only, neighbours, with_canaries
-from alphasynth.own_model import OwnModel
-from alphasynth.records import Records
 from alphasynth.synthesizer import Synthesizer
-from alphasynth.weights import Given
+from alphasynth.tables.records import Records
 
 KEY = np.random.SeedSequence(9)
 

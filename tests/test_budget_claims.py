@@ -13,14 +13,14 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from alphasynth.audit import audit, audit_run
-from alphasynth.density import Target
-from alphasynth.density_audit import loss_between, output
-from alphasynth.divergence import epsilon_between
+from alphasynth.audits.audit import audit, audit_run
+from alphasynth.audits.densities import loss_between, output
 from alphasynth.errors import InputError
-from alphasynth.grid import scores
-from alphasynth.mechanism import budget_weights, run, settled
-from alphasynth.own_model import OwnModel
+from alphasynth.inference.density import Target
+from alphasynth.inference.grid import scores
+from alphasynth.mechanisms.mechanism import budget_weights, run, settled
+from alphasynth.models.own_model import OwnModel
+from alphasynth.privacy.divergence import epsilon_between
 from alphasynth.synthesizer import Synthesizer
 
 KEY = np.random.SeedSequence(9)

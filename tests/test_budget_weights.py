@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
-from alphasynth.mechanism import Mechanism, auto_cap
+from alphasynth.mechanisms.mechanism import Mechanism, auto_cap
+from alphasynth.mechanisms.rules import BW, SW
 from alphasynth.synthesizer import Synthesizer
-from alphasynth.weights import BW, SW
 
 
 class Stub:

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphasynth.calibrate import TOLERANCE, search
-from alphasynth.diagnostics import Diagnostics
 from alphasynth.errors import CalibrationError, DiagnosticsError, InputError
-from alphasynth.fit import Fit
-from alphasynth.mechanism import Mechanism, run
-from alphasynth.records import Records
-from alphasynth.sampler import Draws
-from alphasynth.weights import CW, LW, SW, Given, Reweight
+from alphasynth.inference.diagnostics import Diagnostics
+from alphasynth.inference.sampler import Draws
+from alphasynth.mechanisms.calibrate import TOLERANCE, search
+from alphasynth.mechanisms.fit import Fit
+from alphasynth.mechanisms.mechanism import Mechanism, run
+from alphasynth.mechanisms.rules import CW, LW, SW, Given, Reweight
+from alphasynth.tables.records import Records
 
 RECORDS = Records.from_table(pd.DataFrame({"y": [1, 2]}), ["y"])
 DRAWS = Draws(np.zeros((1, 1)), {}, Diagnostics("none", 1))

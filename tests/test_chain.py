@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphasynth.accounting import split
-from alphasynth.chain import Chain, JointFit, block_keys, fit_any, joint_largest
 from alphasynth.errors import InputError
-from alphasynth.families import FAMILIES
-from alphasynth.fit import Fit
-from alphasynth.laplace import Laplace
-from alphasynth.mechanism import named_mechanism, run
-from alphasynth.records import Records
+from alphasynth.inference.laplace import Laplace
+from alphasynth.mechanisms.chain import Chain, JointFit, block_keys, fit_any, joint_largest
+from alphasynth.mechanisms.fit import Fit
+from alphasynth.mechanisms.mechanism import named_mechanism, run
+from alphasynth.models.families import FAMILIES
+from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.privacy.accounting import split
 from alphasynth.synthesizer import Synthesizer
-from alphasynth.table_model import ColumnModel, TableModel
+from alphasynth.tables.records import Records
 
 
 def people(n=400, seed=0) -> pd.DataFrame:

@@ -14,9 +14,9 @@ import pytest
 
 import alphasynth as syn
 from alphasynth import catalogue
-from alphasynth.families import FAMILIES
-from alphasynth.job import SAMPLERS
-from alphasynth.mechanism import NAMES
+from alphasynth.mechanisms.mechanism import NAMES
+from alphasynth.models.families import FAMILIES
+from alphasynth.runs.run import SAMPLERS
 from command_line import HUGE, NO_CLAIM, OPTIONS, read, run, synthesize, visits
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -246,7 +246,7 @@ def test_a_fault_of_our_own_shows_no_value(table, capsys, monkeypatch):
     def broken(*args, **kwargs):
         raise RuntimeError("the salary of Jane Doe is 90210")
 
-    monkeypatch.setattr("alphasynth.job.write_table", broken)
+    monkeypatch.setattr("alphasynth.runs.run.write_table", broken)
     assert synthesize(table) == 1
     message = capsys.readouterr().err
     assert "RuntimeError in test_cli.py" in message
@@ -355,7 +355,7 @@ def test_a_file_changed_during_a_run_is_refused(table, capsys, monkeypatch):
         visits(301).to_csv(table, index=False)
         return fitted
 
-    monkeypatch.setattr("alphasynth.job.Synthesizer.fit", changing)
+    monkeypatch.setattr("alphasynth.runs.run.Synthesizer.fit", changing)
     assert synthesize(table) == 2
     assert "must not change while it is read" in capsys.readouterr().err
     assert not Path("run").exists()

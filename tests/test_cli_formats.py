@@ -87,7 +87,7 @@ def test_the_input_s_format_is_the_default(tmp_path, suffix):
 
 def test_counts_that_outgrow_their_type_take_64_bits(tmp_path, monkeypatch):
     """In any chunk, not only in the first; all chunks then have one type."""
-    monkeypatch.setattr("alphasynth.synthesize.ROWS_AT_A_TIME", 50)
+    monkeypatch.setattr("alphasynth.synthesis.simulation.ROWS_AT_A_TIME", 50)
     rng = np.random.default_rng(0)
     counts = np.minimum(rng.negative_binomial(1.5, 0.05, 400), 127).astype(np.int8)
     pq.write_table(pa.table({"y": counts}), tmp_path / "t.parquet")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from alphasynth.engine import FileTable
 from alphasynth.errors import InputError
-from alphasynth.ledger import Ledger
+from alphasynth.runs.ledger import Ledger
+from alphasynth.tables.engine import FileTable
 from command_line import run, synthesize
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -127,7 +127,7 @@ def test_what_fails_before_the_first_byte_costs_nothing_and_after_it_everything(
         raise OSError(5, "the disk is on fire")
 
     place = {"audit": "_audited", "simulation": "Synthesizer.simulations", "confidential files": "write_confidential"}
-    monkeypatch.setattr(f"alphasynth.job.{place[stage]}", fails)
+    monkeypatch.setattr(f"alphasynth.runs.run.{place[stage]}", fails)
     assert synthesize(table, *epsilon) == 1
     spent = stage == "confidential files"
     words = "rows had been written to it: its epsilon counts as spent" if spent else "nothing was written"
@@ -150,7 +150,7 @@ def test_what_fails_before_the_first_byte_costs_nothing_and_after_it_everything(
 
 @pytest.mark.parametrize("name", ["stata", "spss", "xport"])
 def test_values_that_a_format_cannot_hold_cost_nothing(table, capsys, monkeypatch, name):
-    monkeypatch.setattr("alphasynth.statistical_files.LARGEST_WHOLE", 3)
+    monkeypatch.setattr("alphasynth.tables.statistical_files.LARGEST_WHOLE", 3)
     assert synthesize(table, "--epsilon", 4, "--format", name) == 2
     assert "must hold whole numbers of up to 2^53" in capsys.readouterr().err
     run("ledger", "--json")

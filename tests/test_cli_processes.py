@@ -147,7 +147,7 @@ def test_killed_at_random_moments_nothing_is_half_written_and_the_ledger_agrees(
 def test_a_full_disk_leaves_nothing_and_says_so(table):
     """Files may not grow beyond a limit that the ledger keeps and the run folder does not."""
     limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)); "
-    command = [sys.executable, "-c", limited + "from alphasynth.entry import main; main()"]
+    command = [sys.executable, "-c", limited + "from alphasynth.cli.entry import main; main()"]
     environment = {**os.environ, "XDG_CACHE_HOME": "/dev/null"}  # no cache can be kept there, which must not matter
     arguments = ["synthesize", table, *OPTIONS, *NO_CLAIM, "--rows", "1000000", "--out", "run"]
     done = subprocess.run(

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
-from alphasynth.records import Records
-from alphasynth.tables import open_table
+from alphasynth.tables.opening import open_table
+from alphasynth.tables.records import Records
 
 SECRET = "90210777"  # stands for a confidential value: it must never be in a message
 

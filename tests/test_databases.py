@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import alphasynth as syn
-from alphasynth.databases import canonical, host_of, spark_name, without_password
-from alphasynth.entry import run_command
+from alphasynth.cli.entry import run_command
 from alphasynth.errors import InputError
-from alphasynth.inspection import inspect_table
-from alphasynth.records import Records
-from alphasynth.tables import open_table
+from alphasynth.tables.databases import canonical, host_of, spark_name, without_password
+from alphasynth.tables.inspection import inspect_table
+from alphasynth.tables.opening import open_table
+from alphasynth.tables.records import Records
 from engines import has_module, need, need_spark, postgres
 
 N = 4_000

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 import alphasynth as syn
-from alphasynth.declared import Declared
-from alphasynth.engine import FileTable, connect
 from alphasynth.errors import InputError
-from alphasynth.files import Arrow
-from alphasynth.request import Request
-from alphasynth.suggestion import Suggestion, outward, round_number, suggest_model, write_suggestion
-from alphasynth.table_model import ColumnModel, TableModel
-from alphasynth.tables import open_table
+from alphasynth.models.suggestion import Suggestion, outward, round_number, suggest_model, write_suggestion
+from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.synthesis.request import Request
+from alphasynth.tables.declared import Declared
+from alphasynth.tables.engine import FileTable, connect
+from alphasynth.tables.files import Arrow
+from alphasynth.tables.opening import open_table
 from command_line import run
 
 pytestmark = pytest.mark.usefixtures("alone")

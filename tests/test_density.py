@@ -12,11 +12,11 @@ import pytest
 from scipy import stats
 from scipy.optimize import minimize
 
-from alphasynth.contribution import weighted
-from alphasynth.density import Data, Target, derivatives, log_density, smooth_log_density, taking_part
-from alphasynth.mode import find_mode
-from alphasynth.model import capacity
-from alphasynth.priors import NormalPrior
+from alphasynth.inference.contribution import weighted
+from alphasynth.inference.density import Data, Target, derivatives, log_density, smooth_log_density, taking_part
+from alphasynth.inference.mode import find_mode
+from alphasynth.models.model import capacity
+from alphasynth.models.priors import NormalPrior
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 from arviz_stats.base import array_stats
 from scipy import stats
 
-from alphasynth.diagnostics import Diagnostics, compare_chains, khat, rank_normalise
+from alphasynth.inference.diagnostics import Diagnostics, compare_chains, khat, rank_normalise
 
 
 def chains(kind):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from alphasynth.utility import evaluate
+from alphasynth.evaluation.utility import evaluate
 from command_line import run, synthesize, visits
 
 pytestmark = pytest.mark.usefixtures("alone")

@@ -13,24 +13,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from alphasynth.axes import default_of
-from alphasynth.binding import with_helpers
-from alphasynth.chain import Chain, blocks_of
-from alphasynth.contribution import Censored, plain
-from alphasynth.diagnostics import Diagnostics
-from alphasynth.divergence import pure_loss
-from alphasynth.entry import run_command
+from alphasynth.cli.entry import run_command
 from alphasynth.errors import InputError, StrictWarning
-from alphasynth.families import FAMILIES
-from alphasynth.fit import in_64_bit
-from alphasynth.gaps import frame_without_gaps
-from alphasynth.mechanism import STRICT
-from alphasynth.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
-from alphasynth.records import Records
-from alphasynth.sampler import Draws
-from alphasynth.strict import at_limit, is_exact
+from alphasynth.inference.axes import default_of
+from alphasynth.inference.contribution import Censored, plain
+from alphasynth.inference.diagnostics import Diagnostics
+from alphasynth.inference.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
+from alphasynth.inference.sampler import Draws
+from alphasynth.mechanisms.binding import with_helpers
+from alphasynth.mechanisms.chain import Chain, blocks_of
+from alphasynth.mechanisms.fit import in_64_bit
+from alphasynth.mechanisms.mechanism import STRICT
+from alphasynth.mechanisms.strict import at_limit, is_exact
+from alphasynth.models.families import FAMILIES
+from alphasynth.models.gaps import frame_without_gaps
+from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.privacy.divergence import pure_loss
 from alphasynth.synthesizer import Synthesizer
-from alphasynth.table_model import ColumnModel, TableModel
+from alphasynth.tables.records import Records
 
 RANGE = {"limits": [1.0, 100.0]}
 DECLARED = {
@@ -169,8 +169,8 @@ def test_every_family_without_covariates_is_exact(family, mechanism):
 
 
 def test_whether_draws_are_exact_is_said_from_public_facts():
-    from alphasynth.declared import Declared
-    from alphasynth.priors import LkjPrior, NormalPrior
+    from alphasynth.models.priors import LkjPrior, NormalPrior
+    from alphasynth.tables.declared import Declared
 
     def model(family, levels=(), K=1, prior=None):
         declared = Declared(levels=levels, limits=(1.0, 9.0))

@@ -9,17 +9,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from alphasynth import exponential, public_grid
-from alphasynth.axes import size_of
-from alphasynth.clipped_sums import bounds, can_bound
-from alphasynth.contribution import BetaDivergence, Censored, Recentred
-from alphasynth.declared import Declared
-from alphasynth.density import Target
-from alphasynth.families import FAMILIES
-from alphasynth.model import HELD, PEAK, Rows
-from alphasynth.priors import NormalPrior
-from alphasynth.public_grid import QUANTA, Counted, PublicGrid, cost_of_row, prior_weights, total_cost
-from alphasynth.quanta import Costs
+from alphasynth.inference import public_grid
+from alphasynth.inference.axes import size_of
+from alphasynth.inference.clipped_sums import bounds, can_bound
+from alphasynth.inference.contribution import BetaDivergence, Censored, Recentred
+from alphasynth.inference.density import Target
+from alphasynth.inference.public_grid import QUANTA, Counted, PublicGrid, cost_of_row, prior_weights, total_cost
+from alphasynth.inference.quanta import Costs
+from alphasynth.models.families import FAMILIES
+from alphasynth.models.model import HELD, PEAK, Rows
+from alphasynth.models.priors import NormalPrior
+from alphasynth.privacy import exponential
+from alphasynth.tables.declared import Declared
 
 LIMITS = Declared(limits=(1.0, 100.0))
 CONTINUOUS = ("normal", "log_normal", "gamma")

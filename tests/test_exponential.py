@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from alphasynth import exponential
-from alphasynth.exponential import accept_exp, draw
-from alphasynth.randomness import Stream
+from alphasynth.privacy import exponential
+from alphasynth.privacy.exponential import accept_exp, draw
+from alphasynth.privacy.randomness import Stream
 
 
 def stream(*seed: int) -> Stream:

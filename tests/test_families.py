@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from alphasynth.counts import LARGEST_COUNT, NegativeBinomial, Poisson, check_counts, log_rising
 from alphasynth.errors import InputError
-from alphasynth.priors import ScaleMixturePrior
+from alphasynth.models.counts import LARGEST_COUNT, NegativeBinomial, Poisson, check_counts, log_rising
+from alphasynth.models.priors import ScaleMixturePrior
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,11 @@ import pytest
 from scipy import integrate, stats
 from scipy.optimize import minimize
 
-from alphasynth.continuous import LARGEST_SHAPE, SMALLEST_SD
-from alphasynth.declared import Declared
 from alphasynth.errors import InputError
-from alphasynth.families import FAMILIES
-from alphasynth.priors import NormalPrior
+from alphasynth.models.continuous import LARGEST_SHAPE, SMALLEST_SD
+from alphasynth.models.families import FAMILIES
+from alphasynth.models.priors import NormalPrior
+from alphasynth.tables.declared import Declared
 
 LEVELS = Declared(levels=("a", "b", "c", "d"))
 TWO = Declared(levels=("f", "m"))
@@ -327,7 +327,7 @@ def test_declarations_are_checked(given, words):
 
 
 def test_levels_are_found_in_any_storage():
-    from alphasynth.declared import codes_of
+    from alphasynth.tables.declared import codes_of
 
     held = pd.Categorical(["b", "a", "b"], categories=["b", "a"])
     assert codes_of("y", held, Declared(levels=("a", "b"))).tolist() == [1.0, 0.0, 1.0]

@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 
 import alphasynth as syn
-from alphasynth import figures
-from alphasynth.drawing import draw
-from alphasynth.images import save
-from alphasynth.marks import MOST_POINTS, Bars, Points, Reference, Violin, bars, curve, points, short, violin
-from alphasynth.palette import COLOURS, OTHERS, colours
-from alphasynth.risk import identification_risk
-from alphasynth.utility import evaluate
-from alphasynth.values import Values
-from alphasynth.weighting import Weighting
+from alphasynth.evaluation.risk import identification_risk
+from alphasynth.evaluation.utility import evaluate
+from alphasynth.evaluation.values import Values
+from alphasynth.mechanisms.weighting import Weighting
+from alphasynth.pages import figures
+from alphasynth.pages.drawing import draw
+from alphasynth.pages.images import save
+from alphasynth.pages.marks import MOST_POINTS, Bars, Points, Reference, Violin, bars, curve, points, short, violin
+from alphasynth.pages.palette import COLOURS, OTHERS, colours
 
 
 @pytest.fixture(scope="module")

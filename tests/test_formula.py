@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from alphasynth.errors import InputError
-from alphasynth.formula import Formula, design_matrix
-from alphasynth.records import Records
+from alphasynth.models.formula import Formula, design_matrix
+from alphasynth.tables.records import Records
 
 
 def design(text, table):

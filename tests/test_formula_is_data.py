@@ -18,11 +18,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphasynth import expressions
 from alphasynth.errors import InputError
-from alphasynth.expressions import FUNCTIONS, columns_of, parts_of, written
-from alphasynth.formula import Formula, compute_terms, design_matrix, learn_terms
-from alphasynth.terms import ELEMENTWISE_VALUES
+from alphasynth.models import expressions
+from alphasynth.models.expressions import FUNCTIONS, columns_of, parts_of, written
+from alphasynth.models.formula import Formula, compute_terms, design_matrix, learn_terms
+from alphasynth.models.terms import ELEMENTWISE_VALUES
 from command_line import read, run, synthesize
 
 PACKAGE = Path(__file__).parents[1] / "src" / "alphasynth"

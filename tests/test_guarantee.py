@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphasynth.accounting import concentrated, epsilon_at, per_draw, round_up, times
-from alphasynth.divergence import gaussian_epsilon
-from alphasynth.guarantee import ROW, SCOPES, Guarantee, PublicGuarantee, StrictTerms, promise_of, scope_of
-from alphasynth.release import Release
+from alphasynth.privacy.accounting import concentrated, epsilon_at, per_draw, round_up, times
+from alphasynth.privacy.divergence import gaussian_epsilon
+from alphasynth.privacy.guarantee import ROW, SCOPES, Guarantee, PublicGuarantee, StrictTerms, promise_of, scope_of
+from alphasynth.synthesis.release import Release
 from alphasynth.synthesizer import Synthesizer
 
 GUARANTEE = Guarantee("LW", ("LW",), 5.555555, 20, 1000, 1000, "Laplace", policy_epsilon=230.0, releasable=True)

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from alphasynth.inspection import Moments, inspect_table, suggest
-from alphasynth.tables import open_table
+from alphasynth.tables.inspection import Moments, inspect_table, suggest
+from alphasynth.tables.opening import open_table
 
 
 @pytest.mark.parametrize(

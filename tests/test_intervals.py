@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from alphasynth.errors import InputError
-from alphasynth.intervals import Combined, Interval, average, combine, overlap, percentile_interval, resample
-from alphasynth.values import Values, statistics, together
+from alphasynth.evaluation.intervals import Combined, Interval, average, combine, overlap, percentile_interval, resample
+from alphasynth.evaluation.values import Values, statistics, together
 
 COLUMNS = st.lists(st.integers(-50, 50), min_size=2, max_size=60)
 
@@ -58,7 +58,7 @@ def test_bootstrap_agrees_with_scipys(most_rows, monkeypatch):
     difference of two 0.0016, and five of those 0.0078. Shares and not values are compared, since medians of counts
     move in halves.
     """
-    monkeypatch.setattr("alphasynth.intervals.MOST_ROWS", most_rows)
+    monkeypatch.setattr("alphasynth.evaluation.intervals.MOST_ROWS", most_rows)
     rng = np.random.default_rng(3)
     column = rng.negative_binomial(5, 0.05, 400)
     values = Values.of(column)
@@ -209,9 +209,9 @@ def test_overlap_is_symmetric_and_at_most_one(ends):
 
 def test_the_scatter_within_bins_counts(monkeypatch):
     """With a bin for each extreme and one for the rest, nearly all of the variance lies within it."""
-    monkeypatch.setattr("alphasynth.intervals.MOST_ROWS", 0)
-    monkeypatch.setattr("alphasynth.intervals.MOST_BINS", 4)
-    monkeypatch.setattr("alphasynth.intervals.SINGLE_AT_EACH_END", 1)
+    monkeypatch.setattr("alphasynth.evaluation.intervals.MOST_ROWS", 0)
+    monkeypatch.setattr("alphasynth.evaluation.intervals.MOST_BINS", 4)
+    monkeypatch.setattr("alphasynth.evaluation.intervals.SINGLE_AT_EACH_END", 1)
     column = np.random.default_rng(12).normal(size=2_000)
     mean, sd = resample(np.random.default_rng(13), Values.of(column), [statistics()[0], statistics()[-1]], 4_000)
     # s.e. of an estimated sd from 4,000 resamples: 1.1 %; five of them.

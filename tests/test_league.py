@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from alphasynth.baselines import Histogram, discrete_laplace, project, public_edges
-from alphasynth.entry import run_command
-from alphasynth.league import Standing, simulate_twin
-from alphasynth.league_page import relative_error
-from alphasynth.randomness import Stream
+from alphasynth.cli.entry import run_command
+from alphasynth.league.baselines import Histogram, discrete_laplace, project, public_edges
+from alphasynth.league.page import relative_error
+from alphasynth.league.standings import Standing, simulate_twin
+from alphasynth.privacy.randomness import Stream
 
 
 def test_noise_is_discrete_laplace():

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from alphasynth import catalogue
-from alphasynth.entry import run_command
+from alphasynth.cli.entry import run_command
 
 pytestmark = pytest.mark.usefixtures("alone")
 PERSON, NOTE, COUNT, DIAGNOSIS = "CANARY-7f3a", "canary note 551", 483_911, "zq17"

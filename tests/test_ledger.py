@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphasynth import run_folder
-from alphasynth.accounting import of_unit
-from alphasynth.budget import LedgerError, Request, balance, shown
 from alphasynth.errors import InputError
-from alphasynth.ledger import Ledger
+from alphasynth.privacy.accounting import of_unit
+from alphasynth.runs import folder as run_folder
+from alphasynth.runs.budget import LedgerError, Request, balance, shown
+from alphasynth.runs.ledger import Ledger
 
 
 def request(run, epsilon, dataset="salaries", fingerprint="f", scope="instance"):

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from alphasynth.diagnostics import Diagnostics
 from alphasynth.errors import InputError
-from alphasynth.fit import Fit, fit
-from alphasynth.lipschitz import keep_below, largest_log_lik
-from alphasynth.sampler import Draws
+from alphasynth.inference.diagnostics import Diagnostics
+from alphasynth.inference.sampler import Draws
+from alphasynth.mechanisms.fit import Fit, fit
+from alphasynth.mechanisms.lipschitz import keep_below, largest_log_lik
 
 S = 40
 

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from alphasynth.counts import NegativeBinomial, Poisson
 from alphasynth.errors import InputError
-from alphasynth.grid import Grid
-from alphasynth.mechanism import named_mechanism, run
-from alphasynth.priors import ScaleMixturePrior
-from alphasynth.randomness import child
-from alphasynth.values import Values
+from alphasynth.evaluation.values import Values
+from alphasynth.inference.grid import Grid
+from alphasynth.mechanisms.mechanism import named_mechanism, run
+from alphasynth.models.counts import NegativeBinomial, Poisson
+from alphasynth.models.priors import ScaleMixturePrior
+from alphasynth.privacy.randomness import child
 from alphasynth_studies import local_bounds as lb
 from alphasynth_studies.many_databases import extremes
 from alphasynth_studies.tables import mixture_log_pmf, mixture_table, poisson_log_pmf

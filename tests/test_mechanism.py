@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from alphasynth.contribution import BetaDivergence, Censored, Recentred
 from alphasynth.errors import InputError
-from alphasynth.fit import fit
-from alphasynth.mechanism import NAMES, Mechanism, named_mechanism, run
-from alphasynth.randomness import child
-from alphasynth.scored import Scored
-from alphasynth.weights import BW, CW, LW, SW, Given, Reweight
+from alphasynth.inference.contribution import BetaDivergence, Censored, Recentred
+from alphasynth.mechanisms.fit import fit
+from alphasynth.mechanisms.mechanism import NAMES, Mechanism, named_mechanism, run
+from alphasynth.mechanisms.rules import BW, CW, LW, SW, Given, Reweight
+from alphasynth.mechanisms.scored import Scored
+from alphasynth.privacy.randomness import child
 
 
 def test_the_trail_is_the_fold_written_out(make_problem, mixture, key):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from alphasynth.noise import discrete_laplace, with_noise
-from alphasynth.randomness import Stream
+from alphasynth.privacy.noise import discrete_laplace, with_noise
+from alphasynth.privacy.randomness import Stream
 
 
 def probabilities(scale, far):

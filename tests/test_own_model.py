@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import alphasynth as syn
-from alphasynth.fit import Problem, fit
-from alphasynth.formula import Formula
-from alphasynth.laplace import Laplace
-from alphasynth.records import Records
+from alphasynth.inference.laplace import Laplace
+from alphasynth.mechanisms.fit import Problem, fit
+from alphasynth.models.formula import Formula
+from alphasynth.tables.records import Records
 
 
 def poisson(X, y=None):
@@ -77,7 +77,7 @@ def test_an_own_model_runs_on_every_sampler(zeros):
 
 def test_more_rows_than_the_table_has(zeros, monkeypatch):
     """Past the table's end, and past the number of rows simulated at a time, the rows are like the others."""
-    monkeypatch.setattr("alphasynth.synthesize.ROWS_AT_A_TIME", 1_500)
+    monkeypatch.setattr("alphasynth.synthesis.simulation.ROWS_AT_A_TIME", 1_500)
     settings = {"family": syn.OwnModel(poisson, "y"), "mechanism": "Unweighted", "m": 1, "seed": 1, "rows": 4_000}
     values = syn.Synthesizer("visits ~ 1", **settings).fit(zeros).sample()[0]["visits"].to_numpy()
     for part in (values[:1_500], values[1_500:3_000], values[3_000:]):

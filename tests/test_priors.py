@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from alphasynth.errors import InputError
-from alphasynth.priors import HalfCauchyPrior, LinearPrior, LkjPrior, NormalPrior, ScaleMixturePrior
+from alphasynth.models.priors import HalfCauchyPrior, LinearPrior, LkjPrior, NormalPrior, ScaleMixturePrior
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from alphasynth import propensity
-from alphasynth.propensity import propensities
-from alphasynth.records import Records
+from alphasynth.evaluation import propensity
+from alphasynth.evaluation.propensity import propensities
+from alphasynth.tables.records import Records
 
 
 def records(frame):

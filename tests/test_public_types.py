@@ -17,8 +17,8 @@ import pytest
 import alphasynth as syn
 from alphasynth import catalogue
 from alphasynth.errors import InputError
-from alphasynth.values import conform, read_records
-from alphasynth.writing import write_table
+from alphasynth.evaluation.values import conform, read_records
+from alphasynth.synthesis.writing import write_table
 from command_line import run
 
 pytestmark = pytest.mark.usefixtures("alone")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphasynth.contribution import Censored, Recentred, plain
 from alphasynth.errors import InputError
-from alphasynth.model import PEAK
-from alphasynth.strict import Recentring
+from alphasynth.inference.contribution import Censored, Recentred, plain
+from alphasynth.mechanisms.strict import Recentring
+from alphasynth.models.model import PEAK
 from alphasynth.synthesizer import Synthesizer
 
 GRID = {"limits": {"mean": (5.0, 500.0), "phi": (0.5, 100.0)}, "step": 0.01}
@@ -104,7 +104,7 @@ def test_less_tempering_is_needed_at_the_same_epsilon(mixture):
 
 
 def test_a_mechanism_may_be_given_whole(mixture):
-    from alphasynth.mechanism import Mechanism
+    from alphasynth.mechanisms.mechanism import Mechanism
 
     one = Synthesizer(
         "y ~ 1",

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
-from alphasynth.records import Records
+from alphasynth.tables.records import Records
 
 ROW = st.tuples(
     st.integers(0, 5),
@@ -157,7 +157,7 @@ def test_groups_are_those_of_pandas_in_sorted_order(columns, largest):
     names = [*table][:-1]
     expected = table.groupby(names).ngroup().to_numpy()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("alphasynth.records.LARGEST_GROUP", largest)
+        patch.setattr("alphasynth.tables.records.LARGEST_GROUP", largest)
         np.testing.assert_array_equal(records.expand(records.group(names)), expected)
         own = table.groupby(["own", *names]).ngroup().to_numpy()  # every row is a group after the first column
         np.testing.assert_array_equal(records.expand(records.group(["own", *names])), own)

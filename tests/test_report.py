@@ -16,12 +16,12 @@ import pandas as pd
 import pytest
 
 import alphasynth as syn
-from alphasynth import page, public_page
-from alphasynth.accounting import round_up
-from alphasynth.comparison import comparison_page
 from alphasynth.errors import InputError
-from alphasynth.report import render_run
-from alphasynth.run_results import read_release
+from alphasynth.pages import page, public_page
+from alphasynth.pages.comparison_page import comparison_page
+from alphasynth.privacy.accounting import round_up
+from alphasynth.runs.report import render_run
+from alphasynth.runs.results import read_release
 from command_line import NO_CLAIM, read, run, synthesize, visits
 
 POISSON = ["--formula", "visits ~ 1", "--family", "poisson", "--mechanism", "SW", "--m", "1"]
@@ -199,7 +199,7 @@ def test_figures_as_files(table, capsys):
 
 
 def test_too_many_distinct_rows_leave_the_covariates_out(alone, monkeypatch):
-    monkeypatch.setattr("alphasynth.run_results.MOST_ROWS", 50)
+    monkeypatch.setattr("alphasynth.runs.results.MOST_ROWS", 50)
     visits().to_csv("t.csv", index=False)
     assert synthesize("t.csv", "--formula", "visits ~ age", "--public", "age", "--m", "2") == 0
     said = text_of("run/confidential/report.html")
@@ -254,7 +254,7 @@ def test_a_fault_in_a_page_does_not_cost_the_run(table, monkeypatch, capsys):
     def fail(run):
         raise ZeroDivisionError("a confidential 12345")
 
-    monkeypatch.setattr("alphasynth.report.render_run", fail)
+    monkeypatch.setattr("alphasynth.runs.report.render_run", fail)
     assert synthesize(table) == 0
     said = capsys.readouterr().err
     assert "the run stands without its pages, which could not be rendered: ZeroDivisionError in test_report.py" in said
@@ -394,7 +394,7 @@ def test_mu_of_very_many_designs_is_that_of_a_sample(regression, monkeypatch):
     settings = {"family": "poisson", "mechanism": "Unweighted", "m": 1, "seed": 1, "public": ("age",)}
     fitted = syn.Synthesizer("visits ~ age", **settings).fit(regression)
     whole = fitted.weightings_[0].mu
-    monkeypatch.setattr("alphasynth.rounds.MOST_LINES", 200)
+    monkeypatch.setattr("alphasynth.mechanisms.rounds.MOST_LINES", 200)
     part = fitted.weightings_[0].mu
     # The mean of exp(eta) over 200 of the lines: its spread over ages is about 40 %, so the s.e. is 3 %; four of them.
     assert part.mean() == pytest.approx(whole.mean(), rel=0.12)

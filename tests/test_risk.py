@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
-from alphasynth.nearest import nearest_distances
-from alphasynth.records import Records
-from alphasynth.risk import (
+from alphasynth.evaluation.nearest import nearest_distances
+from alphasynth.evaluation.risk import (
     Aligned,
     MatchRates,
     identification_risk,
@@ -21,7 +20,8 @@ from alphasynth.risk import (
     mean_rates,
     paired_rates,
 )
-from alphasynth.weights import CW
+from alphasynth.mechanisms.rules import CW
+from alphasynth.tables.records import Records
 
 VALUES = st.lists(st.integers(0, 40), min_size=2, max_size=25)
 

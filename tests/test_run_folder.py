@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-import alphasynth.ledger
-import alphasynth.ledger_file
-import alphasynth.run_folder
-from alphasynth.budget import LedgerError, Request, balance
+import alphasynth.runs.folder
+import alphasynth.runs.ledger
+import alphasynth.runs.ledger_file
 from alphasynth.errors import InputError
 from alphasynth.interruption import Left
-from alphasynth.ledger import Ledger
-from alphasynth.run_folder import plan, reconcile, staged
+from alphasynth.runs.budget import LedgerError, Request, balance
+from alphasynth.runs.folder import plan, reconcile, staged
+from alphasynth.runs.ledger import Ledger
 
 # The children made here run no compiled code.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning", "ignore:.*fork.*:DeprecationWarning")
@@ -166,7 +166,7 @@ def test_a_run_under_way_is_left_alone(ledger, tmp_path):
 
 def _die_at(line_number: int, ledger: Ledger, out: Path) -> None:
     """Make a run and be killed at a numbered line of its own or of the modules that keep folder and ledger in step."""
-    ours = (alphasynth.ledger, alphasynth.ledger_file, alphasynth.run_folder)
+    ours = (alphasynth.runs.ledger, alphasynth.runs.ledger_file, alphasynth.runs.folder)
     files = {__file__, *(module.__file__ for module in ours)}
     seen = 0
 

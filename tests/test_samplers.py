@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from alphasynth.automatic import Automatic
-from alphasynth.density import Data, Target
-from alphasynth.diagnostics import Diagnostics, ess
 from alphasynth.errors import DiagnosticsError, InputError, SamplerWarning
-from alphasynth.fit import fit
-from alphasynth.grid import Grid
-from alphasynth.laplace import ATTEMPTS, BURN_IN, Laplace, Noise, propose_and_accept, spreads
-from alphasynth.mode import Mode
-from alphasynth.nuts import Nuts
-from alphasynth.priors import LkjPrior, NormalPrior, ScaleMixturePrior
-from alphasynth.sampler import Draws
+from alphasynth.inference.automatic import Automatic
+from alphasynth.inference.density import Data, Target
+from alphasynth.inference.diagnostics import Diagnostics, ess
+from alphasynth.inference.grid import Grid
+from alphasynth.inference.laplace import ATTEMPTS, BURN_IN, Laplace, Noise, propose_and_accept, spreads
+from alphasynth.inference.mode import Mode
+from alphasynth.inference.nuts import Nuts
+from alphasynth.inference.sampler import Draws
+from alphasynth.mechanisms.fit import fit
+from alphasynth.models.priors import LkjPrior, NormalPrior, ScaleMixturePrior
 
 SAMPLERS = {"Laplace": Laplace(), "Nuts": Nuts(), "Grid": Grid(), "Automatic": Automatic()}
 

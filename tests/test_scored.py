@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import alphasynth as syn
-from alphasynth import scored, scored_fit
-from alphasynth.contribution import plain
 from alphasynth.errors import InputError, StrictWarning
-from alphasynth.intervals import combine
-from alphasynth.matching import Step, clipped
-from alphasynth.scored import QUANTA, Scorable, Scored, contributions, plan
-from alphasynth.scored_fit import scorable
-from alphasynth.scores import OfNegativeBinomial, Parameters
+from alphasynth.evaluation.intervals import combine
+from alphasynth.inference.contribution import plain
+from alphasynth.mechanisms import scored, scored_fit
+from alphasynth.mechanisms.matching import Step, clipped
+from alphasynth.mechanisms.scored import QUANTA, Scorable, Scored, contributions, plan
+from alphasynth.mechanisms.scored_fit import scorable
+from alphasynth.mechanisms.scores import OfNegativeBinomial, Parameters
 from command_line import read, run
 
 N = 2_000

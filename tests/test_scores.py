@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphasynth.declared import Declared
 from alphasynth.errors import InputError
-from alphasynth.families import FAMILIES
-from alphasynth.priors import NormalPrior
-from alphasynth.scores import Parameters, family_of
+from alphasynth.mechanisms.scores import Parameters, family_of
+from alphasynth.models.families import FAMILIES
+from alphasynth.models.priors import NormalPrior
+from alphasynth.tables.declared import Declared
 
 K, ROWS = 3, 40
 DECLARED = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from alphasynth.intervals import Interval
+from alphasynth.evaluation.intervals import Interval
 from alphasynth_studies import nb_mixture, salary
 from alphasynth_studies.before_after import _interval, _synthesizer
 from alphasynth_studies.repeats import Plan, _end_with, measure_all

@@ -15,27 +15,30 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from alphasynth import contribution, families, page, public_grid, public_page, quanta, strict
-from alphasynth.axes import DEFAULTS
-from alphasynth.contribution import BetaDivergence, Bounded, Censored
-from alphasynth.counts import NegativeBinomial, Poisson, count_columns, count_peak
-from alphasynth.density import Target
-from alphasynth.diagnostics import Diagnostics
-from alphasynth.divergence import pure_loss
 from alphasynth.errors import InputError, StrictWarning
-from alphasynth.fit import in_64_bit
-from alphasynth.formula import Formula, require_declared
-from alphasynth.grid import Grid
-from alphasynth.laplace import Laplace
-from alphasynth.model import PEAK, Rows
-from alphasynth.nuts import Nuts
-from alphasynth.own_model import OwnModel
-from alphasynth.priors import ScaleMixturePrior
-from alphasynth.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
-from alphasynth.records import Records
-from alphasynth.sampler import Draws
-from alphasynth.synthesize import new_values
+from alphasynth.inference import contribution, public_grid, quanta
+from alphasynth.inference.axes import DEFAULTS
+from alphasynth.inference.contribution import BetaDivergence, Bounded, Censored
+from alphasynth.inference.density import Target
+from alphasynth.inference.diagnostics import Diagnostics
+from alphasynth.inference.grid import Grid
+from alphasynth.inference.laplace import Laplace
+from alphasynth.inference.nuts import Nuts
+from alphasynth.inference.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
+from alphasynth.inference.sampler import Draws
+from alphasynth.mechanisms import strict
+from alphasynth.mechanisms.fit import in_64_bit
+from alphasynth.models import families
+from alphasynth.models.counts import NegativeBinomial, Poisson, count_columns, count_peak
+from alphasynth.models.formula import Formula, require_declared
+from alphasynth.models.model import PEAK, Rows
+from alphasynth.models.own_model import OwnModel
+from alphasynth.models.priors import ScaleMixturePrior
+from alphasynth.pages import page, public_page
+from alphasynth.privacy.divergence import pure_loss
+from alphasynth.synthesis.simulation import new_values
 from alphasynth.synthesizer import Synthesizer
+from alphasynth.tables.records import Records
 
 LIMITS = {"poisson": {"mean": (0.3, 300.0)}, "negative_binomial": {"mean": (0.3, 300.0), "phi": (0.2, 200.0)}}
 STEP = 0.25  # 32 and 32 x 32 points: coarse, which the guarantee does not mind
@@ -571,8 +574,8 @@ def test_prior_weights_are_the_prior():
 
 
 def test_mechanisms_take_one_contribution_or_rules():
-    from alphasynth.mechanism import Mechanism
-    from alphasynth.weights import BW, LW
+    from alphasynth.mechanisms.mechanism import Mechanism
+    from alphasynth.mechanisms.rules import BW, LW
 
     with pytest.raises(InputError, match="must have no rules"):
         Mechanism("both", (LW(),), Censored())

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from alphasynth.density import Target, log_density
-from alphasynth.diagnostics import Diagnostics, ess
-from alphasynth.families import FAMILIES
-from alphasynth.laplace import ATTEMPTS, Laplace, Modes, mass_beyond, modes_of
-from alphasynth.mode import Mode
-from alphasynth.nuts import Nuts
+from alphasynth.inference.density import Target, log_density
+from alphasynth.inference.diagnostics import Diagnostics, ess
+from alphasynth.inference.laplace import ATTEMPTS, Laplace, Modes, mass_beyond, modes_of
+from alphasynth.inference.mode import Mode
+from alphasynth.inference.nuts import Nuts
+from alphasynth.models.families import FAMILIES
 from alphasynth.synthesizer import Synthesizer
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import alphasynth_studies.output as output
 from alphasynth.catalogue import STUDIES
-from alphasynth.study_cli import SIZES
+from alphasynth.cli.study import SIZES
 from alphasynth_studies import NAMES, contraction, named_study, nb_mixture, salary
 from alphasynth_studies.expected import FAILS, FITTED, HOLDS, UNDECIDED
 from alphasynth_studies.reproduction import LARGE, document

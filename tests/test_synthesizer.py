@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import alphasynth as syn
-from alphasynth.calibrate import NARROWEST
-from alphasynth.guarantee import PublicGuarantee
+from alphasynth.mechanisms.calibrate import NARROWEST
+from alphasynth.privacy.guarantee import PublicGuarantee
 
 
 @pytest.fixture(scope="module")

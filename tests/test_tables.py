@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import alphasynth as syn
 from alphasynth.errors import InputError
-from alphasynth.records import Records
-from alphasynth.tables import open_table
+from alphasynth.tables.opening import open_table
+from alphasynth.tables.records import Records
 from engines import need
 
 N = 3_000
@@ -295,7 +295,7 @@ def test_rows_of_a_duckdb_table_are_released_sorted(tmp_path):
 def test_a_table_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     people().to_csv(path, index=False)
-    from alphasynth.engine import FileTable
+    from alphasynth.tables.engine import FileTable
 
     group = FileTable._group
 

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from alphasynth.images import save
-from alphasynth.marks import Figure, Panel, Points
-from alphasynth.page import Page, Section, figure_block, render
-from alphasynth.run_results import read_run
-from alphasynth.tables import open_table
-from alphasynth.text_cells import guarded, guarded_column, unguarded, unguarded_sql
+from alphasynth.pages.images import save
+from alphasynth.pages.marks import Figure, Panel, Points
+from alphasynth.pages.page import Page, Section, figure_block, render
+from alphasynth.runs.results import read_run
+from alphasynth.tables.opening import open_table
+from alphasynth.tables.text_cells import guarded, guarded_column, unguarded, unguarded_sql
 from command_line import run
 
 RISKY = ["=1+1", "=cmd|' /C calc'!A0", "+49 170", "-x", "- 5", "-", "@SUM(A1)", "\t=a", "\r=a", "\n=a", "\uff1da"]

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import alphasynth as syn
-from alphasynth.associations import ETA
-from alphasynth.distances import distances, mean_distances
 from alphasynth.errors import InputError
-from alphasynth.utility import evaluate
-from alphasynth.values import Values
+from alphasynth.evaluation.associations import ETA
+from alphasynth.evaluation.distances import distances, mean_distances
+from alphasynth.evaluation.utility import evaluate
+from alphasynth.evaluation.values import Values
 
 COLUMNS = st.lists(st.integers(0, 30), min_size=2, max_size=40)
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphasynth.diagnostics import Diagnostics
 from alphasynth.errors import InputError
-from alphasynth.fit import Fit
-from alphasynth.records import Records
-from alphasynth.sampler import Draws
-from alphasynth.weights import CW, LW, SW, Given, Reweight
+from alphasynth.inference.diagnostics import Diagnostics
+from alphasynth.inference.sampler import Draws
+from alphasynth.mechanisms.fit import Fit
+from alphasynth.mechanisms.rules import CW, LW, SW, Given, Reweight
+from alphasynth.tables.records import Records
 
 COUNTS = st.lists(st.integers(0, 40), min_size=2, max_size=30)
 VALUES = st.lists(st.one_of(st.integers(-20, 20).map(float), st.floats(-50, 50)), min_size=2, max_size=25)

@@ -14,18 +14,18 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from alphasynth.declared import Declared
-from alphasynth.entry import run_command
+from alphasynth.cli.entry import run_command
 from alphasynth.errors import InputError
-from alphasynth.gaps import split_gaps
-from alphasynth.laplace import Laplace
-from alphasynth.run_results import read_run
-from alphasynth.suggestion import outward, round_number, suggest_model, write_suggestion
+from alphasynth.evaluation.utility import evaluate
+from alphasynth.evaluation.values import weighted_statistics
+from alphasynth.inference.laplace import Laplace
+from alphasynth.models.gaps import split_gaps
+from alphasynth.models.suggestion import outward, round_number, suggest_model, write_suggestion
+from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.runs.results import read_run
 from alphasynth.synthesizer import Synthesizer
-from alphasynth.table_model import ColumnModel, TableModel
-from alphasynth.tables import open_table
-from alphasynth.utility import evaluate
-from alphasynth.values import weighted_statistics
+from alphasynth.tables.declared import Declared
+from alphasynth.tables.opening import open_table
 
 
 def survey(n=600, seed=1) -> pd.DataFrame:
@@ -565,8 +565,8 @@ def test_negative_binomial_regressions_are_statsmodels():
     """Coefficients and standard errors beside those of its own likelihood, which has rows and no counts."""
     import statsmodels.api as sm
 
-    from alphasynth.associations import regress
-    from alphasynth.values import read_records
+    from alphasynth.evaluation.associations import regress
+    from alphasynth.evaluation.values import read_records
 
     table = survey()[["visits", "sex"]].assign(x=np.random.default_rng(3).integers(0, 4, 600))
     table["visits"] = np.random.default_rng(4).negative_binomial(1, 0.3, 600) + table["x"]

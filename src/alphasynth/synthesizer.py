@@ -9,32 +9,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from alphasynth import scored_fit, strict
-from alphasynth.audit import MOST_ROWS, Subject, audit
-from alphasynth.binding import BoundTable
-from alphasynth.chain import AnyProblem, blocks_of, columns_of
+from alphasynth.audits.audit import MOST_ROWS, Subject, audit
+from alphasynth.audits.finding import Finding
 from alphasynth.errors import InputError
-from alphasynth.finding import Finding
-from alphasynth.fit import Problem, in_64_bit
-from alphasynth.frames import Frame
-from alphasynth.generate import TableMaker
-from alphasynth.grouping import Stored
-from alphasynth.guarantee import Guarantee
-from alphasynth.lipschitz import Lipschitz
-from alphasynth.mechanism import Trail, Watch, ignore
-from alphasynth.outcome import bound_to, carry_out, new_rows, scored_terms
-from alphasynth.preparation import mechanism_of, read
-from alphasynth.public_grid import PublicGrid
-from alphasynth.randomness import Key, child
-from alphasynth.records import Records
-from alphasynth.release import Release
-from alphasynth.request import Request
-from alphasynth.rounds import weightings
-from alphasynth.sampler import Draws
-from alphasynth.statements import stated_columns, stated_declarations, stated_marks
-from alphasynth.synthesize import ColumnMaker, Layout, Maker, Simulation, pick, synthesize, thetas
-from alphasynth.table_model import TableModel
-from alphasynth.weighting import Weighting
+from alphasynth.inference.public_grid import PublicGrid
+from alphasynth.inference.sampler import Draws
+from alphasynth.mechanisms import scored_fit, strict
+from alphasynth.mechanisms.binding import BoundTable
+from alphasynth.mechanisms.chain import AnyProblem, blocks_of, columns_of
+from alphasynth.mechanisms.fit import Problem, in_64_bit
+from alphasynth.mechanisms.lipschitz import Lipschitz
+from alphasynth.mechanisms.mechanism import Trail, Watch, ignore
+from alphasynth.mechanisms.rounds import weightings
+from alphasynth.mechanisms.weighting import Weighting
+from alphasynth.models.table_model import TableModel
+from alphasynth.privacy.guarantee import Guarantee
+from alphasynth.privacy.randomness import Key, child
+from alphasynth.synthesis.generation import TableMaker
+from alphasynth.synthesis.outcome import bound_to, carry_out, new_rows, scored_terms
+from alphasynth.synthesis.preparation import mechanism_of, read
+from alphasynth.synthesis.release import Release
+from alphasynth.synthesis.request import Request
+from alphasynth.synthesis.simulation import ColumnMaker, Layout, Maker, Simulation, pick, synthesize, thetas
+from alphasynth.synthesis.statements import stated_columns, stated_declarations, stated_marks
+from alphasynth.tables.frames import Frame
+from alphasynth.tables.grouping import Stored
+from alphasynth.tables.records import Records
 
 
 class _Outcome(NamedTuple):

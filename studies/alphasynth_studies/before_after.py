@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from alphasynth.intervals import Interval
+from alphasynth.evaluation.intervals import Interval
 from alphasynth_studies.statements import Statement, orders, shares
 from alphasynth_studies.synthesizers import STATISTICS, Detail, Measured
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from alphasynth import figures, page
-from alphasynth.accounting import round_up
-from alphasynth.intervals import Interval
-from alphasynth.marks import Figure, Line, Panel, points, short
-from alphasynth.palette import colours
-from alphasynth.values import together
-from alphasynth.weighting import Weighting
+from alphasynth.evaluation.intervals import Interval
+from alphasynth.evaluation.values import together
+from alphasynth.mechanisms.weighting import Weighting
+from alphasynth.pages import figures, page
+from alphasynth.pages.marks import Figure, Line, Panel, points, short
+from alphasynth.pages.palette import colours
+from alphasynth.privacy.accounting import round_up
 from alphasynth_studies.before_after import AFTER, BEFORE, Told, interval_of, signed
 from alphasynth_studies.study import figure_name
 from alphasynth_studies.synthesizers import STATISTICS

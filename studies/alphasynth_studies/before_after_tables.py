@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from alphasynth import page
-from alphasynth.intervals import Interval
-from alphasynth.marks import Figure, Panel, Reference, violin
-from alphasynth.palette import CONFIDENTIAL, colours
-from alphasynth.values import Values
+from alphasynth.evaluation.intervals import Interval
+from alphasynth.evaluation.values import Values
+from alphasynth.pages import page
+from alphasynth.pages.marks import Figure, Panel, Reference, violin
+from alphasynth.pages.palette import CONFIDENTIAL, colours
 from alphasynth_studies.before_after import BEFORE, WEIGHTED, Told, results_of, signed
 from alphasynth_studies.statements import means_in_words, shares
 from alphasynth_studies.synthesizers import STATISTICS

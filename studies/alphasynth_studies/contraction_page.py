@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from alphasynth import page
-from alphasynth.accounting import round_up
-from alphasynth.marks import Figure, Line, Panel, Reference, short, violin
-from alphasynth.palette import CONFIDENTIAL, colours
-from alphasynth.values import Values
+from alphasynth.evaluation.values import Values
+from alphasynth.pages import page
+from alphasynth.pages.marks import Figure, Line, Panel, Reference, short, violin
+from alphasynth.pages.palette import CONFIDENTIAL, colours
+from alphasynth.privacy.accounting import round_up
 from alphasynth_studies.local_bounds import ROUNDS
 from alphasynth_studies.many_databases import NAMES, Generator, M, Many, N, range_of
 from alphasynth_studies.study import figure_name

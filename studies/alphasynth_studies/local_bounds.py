@@ -1,7 +1,7 @@
 """Lipschitz bounds of many databases at once: one compiled program, fed chunks of databases, on a CPU or a GPU.
 
-Every database goes through the same rounds as in `alphasynth.mechanism`, with the same mode finder, proposals, maxima
-and weights; only chance comes from JAX's generators, so that it is drawn where the rest is computed.
+Every database goes through the same rounds as in `alphasynth.mechanisms.mechanism`, with the same mode finder,
+proposals, maxima and weights; only chance comes from JAX's generators, so that it is drawn where the rest is computed.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphasynth.contribution import weighted
-from alphasynth.density import Data
 from alphasynth.errors import InputError
-from alphasynth.fit import NUM_DRAWS, in_64_bit
-from alphasynth.laplace import ATTEMPTS, BURN_IN, Noise, propose_and_accept
-from alphasynth.lipschitz import largest_by_row
-from alphasynth.mode import find_mode
-from alphasynth.model import Array, Model
-from alphasynth.weights import from_risk, level, rescale
+from alphasynth.inference.contribution import weighted
+from alphasynth.inference.density import Data
+from alphasynth.inference.laplace import ATTEMPTS, BURN_IN, Noise, propose_and_accept
+from alphasynth.inference.mode import find_mode
+from alphasynth.mechanisms.fit import NUM_DRAWS, in_64_bit
+from alphasynth.mechanisms.lipschitz import largest_by_row
+from alphasynth.mechanisms.rules import from_risk, level, rescale
+from alphasynth.models.model import Array, Model
 from alphasynth_studies.synthesizers import K
 
 ROUNDS = ("Unweighted", "LW", "LW_final")
@@ -107,7 +107,7 @@ def synthetic_statistics(
 
 def statistics_of(counts: np.ndarray, shares: tuple[float, ...]) -> np.ndarray:
     """Mean, then quantiles, of databases given as counts by value (R, VALUES)."""
-    from alphasynth.values import Values
+    from alphasynth.evaluation.values import Values
 
     held = [Values(np.flatnonzero(line).astype(float), line[line > 0]) for line in counts]
     return np.array([[values.mean, *(values.quantile(share) for share in shares)] for values in held])

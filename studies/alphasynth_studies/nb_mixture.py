@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from alphasynth import page
-from alphasynth.intervals import Interval
+from alphasynth.evaluation.intervals import Interval
+from alphasynth.pages import page
 from alphasynth_studies import before_after_page as drawn
 from alphasynth_studies.before_after import AFTER, Told, results_of
 from alphasynth_studies.before_after_tables import over_tables

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from alphasynth import __version__, page
-from alphasynth.images import save
+from alphasynth import __version__
 from alphasynth.interruption import Interruption
-from alphasynth.new_folder import new_folder
+from alphasynth.pages import page
+from alphasynth.pages.images import save
+from alphasynth.runs.new_folder import new_folder
 from alphasynth_studies.expected import FAILS, FITTED, HOLDS, UNDECIDED, UNTOLD, Line, plain
 from alphasynth_studies.study import SEED, Asked, Findings, Study
 

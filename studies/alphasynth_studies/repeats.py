@@ -16,7 +16,7 @@ from multiprocessing import get_context
 import jax
 import pandas as pd
 
-from alphasynth.compilation import use_compilation_cache
+from alphasynth.synthesis.compilation import use_compilation_cache
 from alphasynth_studies.study import SEED, Asked
 from alphasynth_studies.synthesizers import Detail, Measured, measured, synthesize_all
 

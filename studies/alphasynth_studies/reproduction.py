@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from alphasynth.accounting import round_up
+from alphasynth.privacy.accounting import round_up
 from alphasynth_studies import NAMES, named_study
 from alphasynth_studies.contraction_page import printed_words
 from alphasynth_studies.expected import FAILS

@@ -37,8 +37,8 @@ def survey_table(number: int, path: str) -> pd.DataFrame:
 @lru_cache
 def _survey(path: str) -> np.ndarray:
     """All salaries of the file but skips, ascending; raise `InputError` for a file that is another."""
-    from alphasynth.tables import open_table
-    from alphasynth.values import is_numeric, read_records
+    from alphasynth.evaluation.values import is_numeric, read_records
+    from alphasynth.tables.opening import open_table
 
     table = open_table(path)
     names = [name for name in table.column_names if name.upper() == COLUMN]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from alphasynth import page
-from alphasynth.accounting import round_up
+from alphasynth.pages import page
+from alphasynth.privacy.accounting import round_up
 from alphasynth_studies import before_after_page as drawn
 from alphasynth_studies import salaries
 from alphasynth_studies.before_after import Told, results_of
@@ -82,7 +82,7 @@ def run(asked: Asked) -> Findings:
 
 def _address(table: str) -> str:
     """The same from every folder and process."""
-    from alphasynth.tables import is_database
+    from alphasynth.tables.opening import is_database
 
     return table if is_database(table) else str(Path(table).absolute())
 

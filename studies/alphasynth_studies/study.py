@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from alphasynth.page import Section
+from alphasynth.pages.page import Section
 from alphasynth_studies.expected import Expected, Line, found_in, interval_in
 
 SEED = 20_261_115  # of every study: the same numbers come each time

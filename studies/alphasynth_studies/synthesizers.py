@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from alphasynth.intervals import Interval, percentile_interval, resample
-from alphasynth.mechanism import Mechanism
+from alphasynth.evaluation.intervals import Interval, percentile_interval, resample
+from alphasynth.evaluation.utility import Comparison, estimates
+from alphasynth.evaluation.values import Values, statistics
+from alphasynth.mechanisms.mechanism import Mechanism
+from alphasynth.mechanisms.rules import SW
+from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.synthesizer import Synthesizer
-from alphasynth.utility import Comparison, estimates
-from alphasynth.values import Values, statistics
-from alphasynth.weighting import Weighting
-from alphasynth.weights import SW
 
 CW = {"radius": 0.3, "relative": True, "shift": 0.1}  # nearest to the published row; NOTES.md says how it was found
 CW_SCALE = 1.5

@@ -6,21 +6,21 @@ import jax
 import numpy as np
 import pytest
 
-from alphasynth.audit import audit_run
-from alphasynth.black_box import audit_black_box
-from alphasynth.chain import blocks_of
-from alphasynth.contribution import plain
-from alphasynth.density_audit import loss_between, output
-from alphasynth.diagnostics import Diagnostics
-from alphasynth.divergence import pure_loss
-from alphasynth.finding import KEPT
-from alphasynth.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
-from alphasynth.sampler import Draws
-from alphasynth.scored import QUANTA as SCORE_QUANTA
-from alphasynth.scored import contributions
-from alphasynth.scored_fit import scorable
-from alphasynth.scored_start import start_sums
-from alphasynth.strict import Recentring
+from alphasynth.audits.audit import audit_run
+from alphasynth.audits.black_box import audit_black_box
+from alphasynth.audits.densities import loss_between, output
+from alphasynth.audits.finding import KEPT
+from alphasynth.inference.contribution import plain
+from alphasynth.inference.diagnostics import Diagnostics
+from alphasynth.inference.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
+from alphasynth.inference.sampler import Draws
+from alphasynth.mechanisms.chain import blocks_of
+from alphasynth.mechanisms.scored import QUANTA as SCORE_QUANTA
+from alphasynth.mechanisms.scored import contributions
+from alphasynth.mechanisms.scored_fit import scorable
+from alphasynth.mechanisms.scored_start import start_sums
+from alphasynth.mechanisms.strict import Recentring
+from alphasynth.privacy.divergence import pure_loss
 from alphasynth.synthesizer import Synthesizer
 from neighbours.nasty import ALL, ALONE, COUNTS
 

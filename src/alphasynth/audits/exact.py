@@ -1,0 +1,97 @@
+"""Exact losses of draws on a public grid, from the whole numbers that they are made from (confidential)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from alphasynth.audits.black_box import Tell
+from alphasynth.audits.draws import Found, Replay
+from alphasynth.audits.neighbours import Neighbour
+from alphasynth.inference.contribution import Bounded
+from alphasynth.inference.public_grid import QUANTA, Axis, PublicGrid, cost_of_row, prepare, prior_weights, total_cost
+from alphasynth.mechanisms.chain import AnyProblem
+from alphasynth.mechanisms.fit import Problem, in_64_bit
+from alphasynth.tables.records import Records
+
+# Neighbours of an exact audit that are bound and summed anew, beside those with canaries.
+BOUND_WHOLE = 4
+
+
+class Database(Protocol):
+    """Records, and how a mechanism is bound to others."""
+
+    @property
+    def records(self) -> Records:
+        """The table's own."""
+        ...
+
+    @property
+    def bind(self) -> Callable[[Records], AnyProblem]:
+        """What makes the problem of records."""
+        ...
+
+
+@in_64_bit
+def exact_losses(
+    subject: Database, replay: Replay, around: Sequence[Neighbour], tell: Tell = lambda doing, done, steps: None
+) -> list[Found]:
+    """Loss at delta 0 of exact draws on a public grid, from the same whole numbers that the draws are made from.
+
+    A neighbour's sums are the table's own, one row's cost more or less. The worst of these neighbours, and those with
+    canaries, are also bound and summed whole, as a run on them would be: a contribution that reads other records would
+    show there.
+    """
+    problem, held = _one(replay.problem), replay.held
+    model, grid = problem.model, problem.sampler
+    assert isinstance(model, Bounded)
+    assert isinstance(grid, PublicGrid)
+    axes = grid.axes(model, problem.rows.columns)
+    own = _cost(_one(subject.bind(subject.records)), axes)
+    weight = own_weights(model, axes, own)
+    columns, lines = problem.rows.distinct, problem.rows.of
+    shared = prepare(model, axes, columns)
+    changes = []
+    for neighbour in around:
+        line = lines[neighbour.row]
+        one = cost_of_row(model, axes, shared, {name: column[line : line + 1] for name, column in columns.items()})
+        changes.append(loss_of_change(weight, one if neighbour.added else -one, model.epsilon))
+    order = np.argsort(changes)[::-1]
+    whole = {*order[:BOUND_WHOLE].tolist(), *(i for i, neighbour in enumerate(around) if neighbour.added)}
+    for number, i in enumerate(sorted(whole)):
+        tell(f"exact audit: neighbour {number + 1:,} of {len(whole):,} bound whole", number, len(whole))
+        other = _cost(_one(subject.bind(around[i].records(held))), axes)
+        changes[i] = max(changes[i], loss_of_change(weight, other - own, model.epsilon))
+    return [Found(neighbour.name, loss, model.epsilon) for neighbour, loss in zip(around, changes, strict=True)]
+
+
+def _cost(problem: Problem, axes: tuple[Axis, ...]) -> np.ndarray:
+    """Sums of a database, by point."""
+    model, rows = problem.model, problem.rows
+    assert isinstance(model, Bounded)
+    return total_cost(model, axes, rows.distinct, rows.total(problem.records.counts)[: rows.size])
+
+
+def own_weights(model: Bounded, axes: tuple[Axis, ...], cost: np.ndarray) -> np.ndarray:
+    """Probabilities of the points, by sums of the database."""
+    log_weight = np.log(prior_weights(model, axes).astype(np.float64)) - (cost - cost.min()) * (model.epsilon / QUANTA)
+    weight = np.exp(log_weight - log_weight.max())
+    return weight / weight.sum()
+
+
+def loss_of_change(weight: np.ndarray, change: np.ndarray, epsilon: float) -> float:
+    """Largest |log ratio| where sums change by these quanta: h less the logarithm of the mean of exp(h), h = -change.
+
+    The change itself is in whole numbers, so that no large sum is subtracted from another.
+    """
+    h = -change * (epsilon / QUANTA)
+    top = h.max()
+    mean = top + np.log(np.sum(weight * np.exp(h - top)))
+    return float(max(top - mean, mean - h.min()))
+
+
+def _one(problem: AnyProblem) -> Problem:
+    assert isinstance(problem, Problem), "blocks of a chain are audited one by one"
+    return problem

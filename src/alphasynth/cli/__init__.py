@@ -1,0 +1,1 @@
+"""The command line. Imports everything above, where a command needs it."""

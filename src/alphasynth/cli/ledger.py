@@ -1,0 +1,155 @@
+"""The ledger on the command line: `alphasynth ledger`, `ledger set`, `ledger clear`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from alphasynth.errors import InputError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from alphasynth.runs.ledger import Ledger
+
+ledger_app = typer.Typer(
+    help="Releases and their epsilon, by data set; caps.",
+    epilog="Example: alphasynth ledger set salaries --cap 10",
+)
+
+LedgerOption = Annotated[
+    Path | None, typer.Option("--ledger", help="Ledger file; by default the one next to the run or in this folder.")
+]
+STATES = {"lost": "written, folder lost"}
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def print_table(lines: Sequence[tuple[str, ...]], right: tuple[int, ...]) -> None:
+    """Print lines of cells in columns, those numbered in `right` flush right."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
+        cells = [
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        typer.echo("  ".join(cells).rstrip())
+
+
+def _open_ledger(path: Path | None) -> Ledger:
+    from alphasynth.runs.ledger import NAME, Ledger
+
+    return Ledger.open(path or Path(NAME))
+
+
+def _open_existing(path: Path | None) -> Ledger:
+    from alphasynth.runs.ledger import NAME, Ledger
+
+    path = path or Path(NAME)
+    if not path.exists():
+        raise InputError(f"the ledger must exist, found none at {str(path)!r}")
+    return Ledger.open(path)
+
+
+@ledger_app.callback(invoke_without_command=True)
+def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Json = False) -> None:
+    """Show every data set's releases and reservations. Confidential: epsilons without a budget depend on the data."""
+    context.obj = ledger  # for the commands below, which may have one of their own
+    if context.invoked_subcommand is not None:
+        return
+    from fractions import Fraction
+
+    from alphasynth.runs.budget import balance, key, shown
+    from alphasynth.runs.folder import reconcile
+
+    held = _open_existing(ledger)
+    with held.transaction() as connection:
+        reconcile(held, connection, held.path.parent, Path.cwd())
+        entries, caps = held.entries(connection), held.caps(connection)
+    pairs = sorted({(entry.dataset, entry.scope) for entry in entries})
+    ran = {key(name) for name, _ in pairs}
+    pairs += [(cap.dataset, "") for name, cap in caps.items() if name not in ran]
+    balances = [balance(name, scope, entries, caps) for name, scope in pairs]
+    if as_json:
+        sums = [
+            {
+                "dataset": b.dataset,
+                "scope": b.scope or None,
+                "released": float(b.released),
+                "lost": float(b.lost),
+                "reserved": float(b.reserved),
+                "cap": None if b.cap is None else float(b.cap),
+                "left": None if b.cap is None else float(_left(b.cap - b.spent)),
+            }
+            for b in balances
+        ]
+        runs = [{**asdict(e), "epsilon": None if e.epsilon is None else float(e.epsilon)} for e in entries]
+        typer.echo(json.dumps({"datasets": sums, "runs": runs}, indent=2))
+        return
+    typer.echo(f"{held.path} (confidential: an epsilon without a budget depends on the data)\n")
+    lines: list[tuple[str, ...]] = [("data set", "scope", "released", "lost", "reserved", "cap", "left")]
+    for b in balances:
+        cap = "none" if b.cap is None else shown(b.cap)
+        left = "" if b.cap is None else _left(b.cap - b.spent)
+        lines.append((b.dataset, b.scope or "any", *map(shown, (b.released, b.lost, b.reserved)), cap, left))
+    print_table(lines, right=(2, 3, 4, 5, 6))
+    typer.echo("")
+    lines = [("run", "data set", "epsilon", "state", "at", "folder")]
+    for e in entries:
+        epsilon = "not known yet" if e.epsilon is None else shown(Fraction(e.epsilon))
+        lines.append((e.run, e.dataset, epsilon, STATES.get(e.state, e.state), e.at, e.detail.get("out", "")))
+    print_table(lines, right=(2,))
+
+
+def _left(left: Fraction) -> str:
+    """What is left under a cap, never more than it is."""
+    places = 10**4
+    text = f"{max(left * places // 1, 0) / places:.4f}"
+    return text.rstrip("0").rstrip(".")
+
+
+@ledger_app.command("set", epilog="Example: alphasynth ledger set salaries --cap 10")
+def ledger_set(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name of the data set.")],
+    cap: Annotated[float, typer.Option(help="Largest sum of epsilon, in each scope.")],
+    ledger: LedgerOption = None,
+) -> None:
+    """Cap a data set: runs that would exceed the cap are refused, and every run must then name its data set."""
+    from alphasynth.runs.budget import key
+
+    held = _open_ledger(ledger or context.obj)
+    held.set_cap(name, cap)
+    with held.transaction() as connection:
+        known = any(key(entry.dataset) == key(name) for entry in held.entries(connection))
+    typer.echo(f"{held.path}: {name!r} is capped at epsilon {cap:g}{'' if known else '; no run has that name yet'}")
+
+
+@ledger_app.command("clear", epilog="Example: alphasynth ledger clear 4f2a60c1b7d93e58")
+def ledger_clear(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(help="Run, as `alphasynth ledger` shows it.")],
+    ledger: LedgerOption = None,
+) -> None:
+    """Clear a reservation whose run is gone (on another machine, say), or a seeded run, which is not for release.
+
+    A run that has begun to write counts for good: its tables may be in someone's hands.
+    """
+    from alphasynth.runs.folder import UNSETTLED, is_alive, reconcile
+
+    held = _open_existing(ledger or context.obj)
+    with held.transaction() as connection:
+        reconcile(held, connection, held.path.parent, Path.cwd())
+        entry = next((entry for entry in held.entries(connection) if entry.run == run), None)
+        if entry is None:
+            raise InputError(f"run must be one that the ledger holds, found {run!r}")
+        if entry.state == "released" and entry.detail.get("releasable", True):
+            raise InputError(f"run {run!r} has been released, and what is out stays spent")
+        if entry.state in UNSETTLED and is_alive(entry):
+            raise InputError(f"run {run!r} is under way; stop it first")
+        held.note(connection, "clear", run, reason="by hand")
+    typer.echo(f"{held.path}: {run} is cleared")

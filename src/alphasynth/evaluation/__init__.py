@@ -1,0 +1,1 @@
+"""Utility and risk of synthetic tables. Imports `synthesizer` and above."""

@@ -1,0 +1,230 @@
+"""Associations between pairs of columns, and regression coefficients, on distinct rows and counts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from alphasynth.errors import InputError
+from alphasynth.evaluation.values import as_text, is_numeric, plain, present
+from alphasynth.models.formula import Formula, compute_terms, learn_terms
+from alphasynth.tables.records import Records
+
+MOST_TERMS = 500
+SPEARMAN, CRAMER, ETA = "Spearman's rho", "Cramér's V", "correlation ratio eta"
+
+
+class Pair(NamedTuple):
+    """Two columns and the measure that suits them."""
+
+    one: str
+    other: str
+    measure: str
+
+
+def pairs(records: Records) -> list[Pair]:
+    """Every two columns: rank correlation of numbers, Cramér's V of categories, the correlation ratio of the two."""
+    found = []
+    for one, other in combinations(records.columns, 2):
+        numeric = [is_numeric(records.columns[name]) for name in (one, other)]
+        found.append(Pair(one, other, SPEARMAN if all(numeric) else ETA if any(numeric) else CRAMER))
+    return found
+
+
+def association(records: Records, pair: Pair) -> float:
+    """The pair's association among rows that have both values; NaN where a column does not vary."""
+    there = present(records, pair.one) & present(records, pair.other)
+    x, y, counts = records.columns[pair.one][there], records.columns[pair.other][there], records.counts[there]
+    if len(counts) < 2:
+        return float("nan")
+    if pair.measure == SPEARMAN:
+        return _spearman(_numbers(x), _numbers(y), counts)
+    if pair.measure == CRAMER:
+        return _cramer(_codes(x), _codes(y), counts)
+    numbers, codes = (x, y) if is_numeric(x) else (y, x)
+    return _eta(_numbers(numbers), _codes(codes), counts)
+
+
+def _numbers(column: Any) -> np.ndarray:
+    return np.asarray(column, np.float64)
+
+
+def _codes(column: Any) -> np.ndarray:
+    return np.unique(as_text(column), return_inverse=True)[1]
+
+
+def _ranks(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Mean rank of each line's rows among all rows."""
+    _, place = np.unique(values, return_inverse=True)
+    tied = np.bincount(place, counts)
+    return (np.cumsum(tied) - (tied - 1) / 2)[place]
+
+
+def _spearman(x: np.ndarray, y: np.ndarray, counts: np.ndarray) -> float:
+    covariance = np.cov(_ranks(x, counts), _ranks(y, counts), fweights=counts)
+    spread = covariance[0, 0] * covariance[1, 1]
+    return float(covariance[0, 1] / spread**0.5) if spread > 0 else float("nan")
+
+
+def _cramer(x: np.ndarray, y: np.ndarray, counts: np.ndarray) -> float:
+    from scipy.stats.contingency import association as scipy_association
+
+    table = np.zeros((x.max() + 1, y.max() + 1), np.int64)
+    np.add.at(table, (x, y), counts)
+    return float(scipy_association(table, method="cramer")) if min(table.shape) > 1 else float("nan")
+
+
+def _eta(values: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> float:
+    """Root of the share of the variance that lies between the categories."""
+    totals = np.bincount(codes, counts)
+    means = np.bincount(codes, counts * values) / totals
+    mean = np.average(values, weights=counts)
+    around = counts @ (values - mean) ** 2
+    return float(np.sqrt(totals @ (means - mean) ** 2 / around)) if around > 0 and len(totals) > 1 else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """A regression of one column on others: which kind, and for each table its coefficients and their variances."""
+
+    formula: str
+    kind: str
+    terms: tuple[str, ...]
+    coefficients: np.ndarray = field(repr=False)  # (tables, terms), the confidential table first
+    variances: np.ndarray = field(repr=False)
+
+
+def regress(formula: str, confidential: Records, tables: list[Records]) -> Regression:
+    """The same regression on the confidential table and on each synthetic one.
+
+    Logistic for a response of two values 0 and 1, log-linear with a free dispersion (quasi-Poisson) for counts, least
+    squares otherwise, as the confidential response decides; "negative binomial: y ~ x" and its like say which. Raises
+    `InputError` where it cannot be fitted.
+    """
+    asked, parsed = _parse(formula)
+    held = [confidential, *tables]
+    response = confidential.columns.get(parsed.response)
+    if response is None or not is_numeric(response):
+        raise InputError(f"the response of a regression must be a numeric column, found {parsed.response!r}")
+    missing = [n for n in (parsed.response, *parsed.covariates) if any(n not in records.columns for records in held)]
+    if missing:
+        raise InputError(f"a regression must use columns that are compared, found {missing[0]!r}")
+    frames = _frames(parsed.covariates, held)
+    # What terms learn (a mean to centre by) they learn from the confidential records, and all tables use it.
+    spec, first = learn_terms(parsed, frames[0], confidential.counts)
+    terms = tuple(spec.column_names)
+    if len(terms) > MOST_TERMS:
+        raise InputError(f"a regression must have at most {MOST_TERMS} terms, found {len(terms):,}")
+    matrices = [first, *(np.asarray(compute_terms(spec, frame), np.float64) for frame in frames[1:])]
+    kind = asked or _kind(_numbers(response))
+    fits = [
+        _fit(kind, _numbers(records.columns[parsed.response]), X, records.counts)
+        for records, X in zip(held, matrices, strict=True)
+    ]
+    coefficients, variances = (np.array(part) for part in zip(*fits, strict=True))
+    return Regression(parsed.text, kind, terms, coefficients, variances)
+
+
+LOGISTIC, LOG_LINEAR, LEAST_SQUARES = "logistic", "log-linear (quasi-Poisson)", "least squares"
+NEGATIVE_BINOMIAL = "negative binomial"
+KINDS = (LOGISTIC, LOG_LINEAR, LEAST_SQUARES, NEGATIVE_BINOMIAL)
+
+
+def _parse(formula: str) -> tuple[str | None, Formula]:
+    """The kind of regression that stands before a colon, if one does, and the formula."""
+    word, colon, rest = formula.partition(": ")
+    kind = word.strip() if colon and word.strip() in KINDS else None
+    try:
+        return kind, Formula.parse(rest if kind else formula)
+    except InputError as error:
+        raise InputError(f"a regression's {error}") from None
+
+
+def _frames(names: Sequence[str], held: Sequence[Records]) -> list[Any]:
+    """The covariates of each table; categories have one order in all, those that every table has first.
+
+    The first one is what the others are measured against, so it must be there in every table.
+    """
+    import pandas as pd
+
+    frames = [pd.DataFrame(index=range(records.size)) for records in held]
+    for name in names:
+        columns: list[Any] = [plain(records.columns[name]) for records in held]
+        if columns[0].dtype.kind != "f":
+            everywhere = set.intersection(*(set(column.tolist()) for column in columns))
+            levels = sorted(
+                set().union(*(set(column.tolist()) for column in columns)), key=lambda x: (x not in everywhere, x)
+            )
+            columns = [pd.Categorical(column, categories=levels) for column in columns]
+        for frame, column in zip(frames, columns, strict=True):
+            frame[name] = column
+    return frames
+
+
+def _kind(response: np.ndarray) -> str:
+    if (response == np.floor(response)).all() and (response >= 0).all():
+        return LOGISTIC if response.max() <= 1 else LOG_LINEAR
+    return LEAST_SQUARES
+
+
+def _fit(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and their variances; NaN for those that a table does not determine."""
+    from statsmodels.genmod import families
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    chosen = {LOGISTIC: families.Binomial, LEAST_SQUARES: families.Gaussian}.get(kind, families.Poisson)
+    coefficients, variances = np.full((2, X.shape[1]), np.nan)
+    if kind != LEAST_SQUARES and ((y < 0).any() or (kind == LOGISTIC and (y > 1).any())):
+        return coefficients, variances  # no mean of such a model can be these values
+    scale = np.abs(X).max(axis=0)
+    scaled = X / np.where(scale > 0, scale, 1.0)
+    held = _determined(scaled, counts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of separation and the like: what comes of it shows in the variances
+        try:
+            if kind == NEGATIVE_BINOMIAL:
+                fitted = _negative_binomial(y, scaled[:, held], counts.astype(np.float64))
+            else:
+                fitted = GLM(y, scaled[:, held], family=chosen(), freq_weights=counts.astype(np.float64)).fit(
+                    scale=1.0 if kind == LOGISTIC else "X2"
+                )
+        except (ValueError, np.linalg.LinAlgError):
+            return coefficients, variances
+    coefficients[held] = fitted.params / scale[held]
+    variances[held] = np.diag(fitted.cov_params()) / scale[held] ** 2
+    return coefficients, variances
+
+
+# Dispersions 1 / phi that a negative binomial regression is searched over.
+DISPERSIONS = (1e-4, 1e3)
+
+
+def _negative_binomial(y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> Any:
+    """The fit at the most likely dispersion, found by a search of one number; coefficients do not depend on it much."""
+    from scipy.optimize import minimize_scalar
+    from statsmodels.genmod import families
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    def fitted(log_dispersion: float, start: np.ndarray | None = None) -> Any:
+        family = families.NegativeBinomial(alpha=float(np.exp(log_dispersion)))
+        return GLM(y, X, family=family, freq_weights=counts).fit(scale=1.0, start_params=start)
+
+    start = fitted(0.0).params
+    ends = tuple(np.log(DISPERSIONS))
+    found = minimize_scalar(lambda a: -fitted(a, start).llf, bounds=ends, method="bounded", options={"xatol": 1e-4})
+    return fitted(float(found.x), start)
+
+
+def _determined(X: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Which columns are no combination of those before them."""
+    root = np.sqrt(counts)[:, None] * X
+    lengths = np.linalg.norm(root, axis=0)
+    triangle = np.linalg.qr(root / np.where(lengths > 0, lengths, 1.0), mode="r")
+    pivots = np.zeros(X.shape[1])
+    pivots[: len(triangle)] = np.abs(np.diag(triangle))
+    return pivots > 1e-9

@@ -1,0 +1,363 @@
+"""Utility: what synthetic tables keep of a confidential one, by column, by pair, by regression, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from alphasynth.errors import InputError
+from alphasynth.evaluation.associations import Pair, association, pairs, regress
+from alphasynth.evaluation.distances import Distances, mean_distances
+from alphasynth.evaluation.intervals import Combined, Interval, average, combine, overlap, percentile_interval, resample
+from alphasynth.evaluation.propensity import MOST_LEVELS, Propensity, propensities
+from alphasynth.evaluation.values import (
+    QUANTILES,
+    Statistic,
+    Values,
+    as_text,
+    conform,
+    gaps_among,
+    is_numeric,
+    present,
+    read_records,
+    statistics,
+    values_of,
+    weighted_statistics,
+)
+from alphasynth.tables.frames import Frame, column_names
+from alphasynth.tables.grouping import Stored
+from alphasynth.tables.records import Records
+
+Table = Frame | Stored | Records
+# Resamples and shuffles decide nothing that is released: the same numbers come each time.
+SEED = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """A statistic of one column in m synthetic tables.
+
+    `averaged` is the paper's interval, `combined` the one that counts the scatter between draws. `resampled` holds the
+    statistic's bootstrap resamples, (tables, resamples).
+    """
+
+    column: str
+    statistic: Statistic
+    averaged: Interval
+    combined: Combined
+    resampled: np.ndarray = field(repr=False)
+
+
+def estimates(
+    rng: np.random.Generator,
+    column: str,
+    wanted: Sequence[Statistic],
+    tables: Sequence[Values],
+    n: int,
+    draws: Sequence[int] | None = None,
+    scalar: float | str | None = None,
+) -> list[Estimates]:
+    """Statistics of a synthetic column with both intervals; n is the confidential table's number of rows."""
+    resampled = np.stack([resample(rng, table, wanted) for table in tables])
+    rows = np.array([table.n for table in tables])
+    wider = np.where(rows > 1, rows / np.maximum(rows - 1, 1), np.nan)  # a resample scatters less than a sample
+    least = min(float(table.values[0]) for table in tables)
+    found = []
+    for i, statistic in enumerate(wanted):
+        lines = resampled[:, i]
+        points, variances = [statistic.of(table) for table in tables], (lines.var(axis=1, ddof=1) * wider).tolist()
+        averaged = average([percentile_interval(line) for line in lines])
+        combined = combine(points, variances, rows.tolist(), n, draws, scalar)
+        if combined.interval is not None and least >= 0:  # no statistic of such a column is below 0
+            combined = replace(combined, interval=Interval(max(combined.interval.low, 0.0), combined.interval.high))
+        found.append(Estimates(column, statistic, averaged, combined, lines))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A statistic in the confidential table (confidential) and in the synthetic ones."""
+
+    value: float
+    interval: Interval
+    synthetic: Estimates
+    resampled: np.ndarray = field(repr=False)
+
+    @property
+    def overlap_averaged(self) -> float:
+        """Overlap of the confidential interval with the paper's."""
+        return overlap(self.interval, self.synthetic.averaged)
+
+    @property
+    def overlap_combined(self) -> float | None:
+        """Overlap of the confidential interval with the combined one."""
+        interval = self.synthetic.combined.interval
+        return None if interval is None else overlap(self.interval, interval)
+
+
+@dataclass(frozen=True)
+class Associated:
+    """A pair's association in the confidential table, and in the synthetic ones: mean and range."""
+
+    pair: Pair
+    confidential: float
+    synthetic: float
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A regression coefficient in the confidential table, and from the synthetic ones."""
+
+    regression: str
+    kind: str
+    term: str
+    value: float
+    error: float
+    synthetic: Combined
+
+    @property
+    def apart(self) -> float:
+        """Distance of the two in standard errors of the confidential one."""
+        return abs(self.synthetic.estimate - self.value) / self.error if self.error > 0 else float("nan")
+
+
+@dataclass(frozen=True)
+class Share:
+    """The share of rows at one level of a column, in the confidential table and in the synthetic ones (mean)."""
+
+    column: str
+    level: str
+    confidential: float
+    synthetic: float
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A statistic weighted by a column of survey weights: in the confidential table, and in the synthetic ones."""
+
+    column: str
+    statistic: str
+    confidential: float
+    synthetic: float
+
+
+@dataclass(frozen=True, eq=False)
+class Utility:
+    """All measures of a set of synthetic tables against the confidential one (confidential)."""
+
+    n: int
+    rows: int
+    tables: int
+    comparisons: tuple[Comparison, ...]
+    distances: dict[str, Distances]
+    propensities: tuple[Propensity, ...]
+    associations: tuple[Associated, ...] = ()
+    coefficients: tuple[Coefficient, ...] = ()
+    shares: tuple[Share, ...] = ()
+    weighted: tuple[Weighted, ...] = ()
+
+    def comparison(self, column: str, statistic: str) -> Comparison:
+        """The comparison of one statistic of one column."""
+        for found in self.comparisons:
+            if (found.synthetic.column, found.synthetic.statistic.name) == (column, statistic):
+                return found
+        raise InputError(f"statistic must be one that was compared, found {statistic!r} of {column!r}")
+
+
+def evaluate(
+    confidential: Table,
+    synthetic: Sequence[Table],
+    *,
+    columns: Sequence[str] | None = None,
+    quantiles: Sequence[float] = QUANTILES,
+    draws: Sequence[int] | None = None,
+    regressions: Sequence[str] | None = None,
+    public: Sequence[str] = (),
+    scalar: float | str | None = None,
+    survey_weights: str | None = None,
+) -> Utility:
+    """Compare synthetic tables, ours or anyone's, with the confidential table; what comes out is confidential.
+
+    `columns` are those compared, unless told all that the tables share; `draws` says which table came from which draw
+    of parameters, unless told each from its own; `regressions` are formulas, unless told one of the first numeric
+    column on the others; `public` columns were released as they are, and are compared only together with others;
+    `scalar` is the public number by which a strict mechanism tempers every record; `survey_weights` names a public
+    column by which statistics are weighted, beside those without weights. Rows with a gap take no part in the
+    statistics of that column. Raises `InputError` for tables that do not fit together.
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"y": range(100)})
+    >>> utility = evaluate(table, [table, table])
+    >>> utility.comparison("y", "mean").overlap_averaged > 0.9
+    True
+    """
+    if not synthetic:
+        raise InputError("synthetic must hold at least one table, found none")
+    names = shared_columns([confidential, *synthetic], columns)
+    gaps = gaps_among([confidential, *synthetic], names)
+    held = read_records(confidential, names, gaps)
+    tables = [conform(held, read_records(table, names, gaps)) for table in synthetic]
+    if draws is not None and len(draws) != len(tables):
+        raise InputError(f"draws must name one draw per table, found {len(draws)} for {len(tables)}")
+    rng = np.random.default_rng(SEED)
+    numeric = [name for name in held.columns if is_numeric(held.columns[name])]
+    compared = [name for name in numeric if name not in public]
+    return Utility(
+        n=held.n,
+        rows=int(np.mean([table.n for table in tables])),
+        tables=len(tables),
+        comparisons=tuple(
+            found
+            for name in compared
+            for found in _compare(rng, name, statistics(quantiles), held, tables, draws, scalar)
+        ),
+        distances={
+            name: mean_distances(values_of(held, name), [values_of(table, name) for table in tables])
+            for name in compared
+        },
+        propensities=tuple(propensities(rng, held, tables)),
+        associations=tuple(
+            _associate(pair, held, tables) for pair in pairs(held) if not {pair.one, pair.other} <= set(public)
+        ),
+        coefficients=tuple(_coefficients(regressions, names, numeric, held, tables, draws, scalar)),
+        shares=tuple(
+            share
+            for name in held.columns
+            if name not in public and (not is_numeric(held.columns[name]) or _has_few_values(held, name))
+            for share in _shares(name, held, tables)
+        ),
+        weighted=tuple(
+            _weighted(survey_weights, [n for n in compared if n != survey_weights], held, tables, quantiles)
+        ),
+    )
+
+
+def _weighted(
+    weights: str | None, columns: Sequence[str], held: Records, tables: Sequence[Records], quantiles: Sequence[float]
+) -> list[Weighted]:
+    """Statistics of every numeric column, weighted by the survey's own column."""
+    if weights is None:
+        return []
+    for records in (held, *tables):
+        column = records.columns.get(weights)
+        if column is None or not is_numeric(column) or not (np.asarray(column) > 0).all():
+            raise InputError(f"survey weights must be a column of numbers above 0, found that {weights!r} is not")
+    found = []
+    for name in columns:
+        own, *others = (_weighted_of(records, name, weights, quantiles) for records in (held, *tables))
+        found += [Weighted(name, word, own[word], float(np.mean([o[word] for o in others]))) for word in own]
+    return found
+
+
+def _weighted_of(records: Records, name: str, weights: str, quantiles: Sequence[float]) -> dict[str, float]:
+    there = present(records, name)
+    by_row = records.counts[there] * np.asarray(records.columns[weights], np.float64)[there]
+    return weighted_statistics(np.asarray(records.columns[name], np.float64)[there], by_row, quantiles)
+
+
+FEW_VALUES = 12  # of a column of numbers, whose shares are then compared
+MOST_SHOWN = 20  # levels of a column whose shares are compared; the rest are put together
+
+
+def _has_few_values(records: Records, name: str) -> bool:
+    """Whether a numeric column may be a code: it has few values, each in several rows."""
+    values = np.unique(np.asarray(records.columns[name])[present(records, name)])
+    return 1 < len(values) <= FEW_VALUES and records.n >= 5 * len(values)
+
+
+def _shares(name: str, held: Records, tables: Sequence[Records]) -> list[Share]:
+    """Shares of a column's levels, the commonest first, of the rows that have a value."""
+    own = _level_shares(held, name)
+    others = [_level_shares(table, name) for table in tables]
+    levels = sorted({*own, *(level for other in others for level in other)}, key=lambda level: -own.get(level, 0.0))
+    lines = [Share(name, v, own.get(v, 0.0), float(np.mean([o.get(v, 0.0) for o in others]))) for v in levels]
+    if len(lines) <= MOST_SHOWN:
+        return lines
+    rest = lines[MOST_SHOWN:]
+    together = Share(name, f"{len(rest)} others", sum(s.confidential for s in rest), sum(s.synthetic for s in rest))
+    return [*lines[:MOST_SHOWN], together]
+
+
+def _level_shares(records: Records, name: str) -> dict[str, float]:
+    there = present(records, name)
+    levels, place = np.unique(as_text(records.columns[name])[there], return_inverse=True)
+    counts = np.bincount(place, records.counts[there], minlength=len(levels))
+    return dict(zip(levels.tolist(), (counts / max(counts.sum(), 1)).tolist(), strict=True))
+
+
+def shared_columns(tables: Sequence[Any], columns: Sequence[str] | None) -> list[str]:
+    """Columns to compare: those named, or all that every table has, in the first one's order."""
+    if columns:
+        return list(dict.fromkeys(columns))
+    listed = [list(t.columns) if isinstance(t, Records) else _names(t) for t in tables]
+    shared = [name for name in listed[0] if all(name in names for names in listed)]
+    if not shared:
+        raise InputError("the tables must share a column, found none")
+    if not all(isinstance(name, str) for name in shared):
+        raise InputError("columns must have names of text, found others")
+    return shared
+
+
+def _names(table: Frame | Stored) -> list[Any]:
+    return list(table.column_names) if isinstance(table, Stored) else column_names(table)
+
+
+def _compare(
+    rng: np.random.Generator,
+    column: str,
+    wanted: Sequence[Statistic],
+    held: Records,
+    tables: Sequence[Records],
+    draws: Sequence[int] | None,
+    scalar: float | str | None,
+) -> list[Comparison]:
+    values = values_of(held, column)
+    own = resample(np.random.default_rng(SEED), values, wanted)  # the same whatever it is compared with
+    synthetic = estimates(rng, column, wanted, [values_of(table, column) for table in tables], held.n, draws, scalar)
+    return [
+        Comparison(found.statistic.of(values), percentile_interval(line), found, line)
+        for found, line in zip(synthetic, own, strict=True)
+    ]
+
+
+def _associate(pair: Pair, held: Records, tables: Sequence[Records]) -> Associated:
+    found = np.array([association(table, pair) for table in tables])
+    found = found[np.isfinite(found)]  # a table where a column does not vary has none
+    ends = (found.mean(), found.min(), found.max()) if len(found) else (np.nan,) * 3
+    return Associated(pair, association(held, pair), *map(float, ends))
+
+
+def _coefficients(
+    regressions: Sequence[str] | None,
+    names: Sequence[str],
+    numeric: Sequence[str],
+    held: Records,
+    tables: list[Records],
+    draws: Sequence[int] | None,
+    scalar: float | str | None,
+) -> list[Coefficient]:
+    if regressions is None:
+        regressions = _default_regression(names, numeric, held)
+    found = []
+    rows = [table.n for table in tables]
+    for formula in regressions:
+        fitted = regress(formula, held, tables)
+        for i, term in enumerate(fitted.terms):
+            q, u = fitted.coefficients[:, i], fitted.variances[:, i]
+            synthetic = combine(q[1:].tolist(), u[1:].tolist(), rows, held.n, draws, scalar)
+            found.append(Coefficient(fitted.formula, fitted.kind, term, float(q[0]), float(u[0] ** 0.5), synthetic))
+    return found
+
+
+def _default_regression(names: Sequence[str], numeric: Sequence[str], held: Records) -> list[str]:
+    """The first numeric column on all others, but for text with very many values and names that no formula can hold."""
+    spoken = [name for name in names if name.strip() and "`" not in name and name not in ("0", "1", "Intercept")]
+    response = next((name for name in spoken if name in numeric), None)
+    few = [n for n in spoken if n in numeric or len(np.unique(as_text(held.columns[n]))) <= MOST_LEVELS]
+    others = [f"`{name}`" for name in few if name != response]
+    return [f"`{response}` ~ {' + '.join(others)}"] if response is not None and others else []

@@ -1,0 +1,227 @@
+"""`Values`: a numeric column as its distinct values and how often each occurs; its statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from alphasynth.errors import InputError, found
+from alphasynth.models.gaps import gap_counts, split_gaps
+from alphasynth.models.table_model import indicator_of
+from alphasynth.tables.declared import Declared
+from alphasynth.tables.frames import Frame, column_names, require, to_arrow
+from alphasynth.tables.grouping import Stored
+from alphasynth.tables.records import Records
+
+QUANTILES = (0.15, 0.9)  # the paper's
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Distinct values in ascending order and their counts; what holds of the column holds of these, exactly.
+
+    >>> values = Values.of([3, 1, 3, 5])
+    >>> values.n, values.mean, values.quantile(0.5)
+    (4, 3.0, 3.0)
+    """
+
+    values: np.ndarray = field(repr=False)
+    counts: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of(cls, values: Any, counts: Any = None) -> Values:
+        """Values in any order, each standing for `counts` rows, or for one."""
+        numbers = np.asarray(values, np.float64)
+        if numbers.size == 0:
+            raise InputError("a column must have values, found none")
+        distinct, place = np.unique(numbers, return_inverse=True)
+        weights = None if counts is None else np.asarray(counts)
+        return cls(distinct, np.bincount(place, weights).astype(np.int64))
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum())
+
+    @property
+    def mean(self) -> float:
+        """Mean."""
+        return float(np.average(self.values, weights=self.counts))
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation, with n - 1; 0 of a single row."""
+        squares = self.counts @ (self.values - self.mean) ** 2
+        return float(np.sqrt(squares / max(self.n - 1, 1)))
+
+    def quantile(self, share: float) -> float:
+        """Quantile, interpolated between order statistics as NumPy and R do unless told otherwise (type 7)."""
+        place = (self.n - 1) * share
+        low = int(np.floor(place))
+        below, above = self.at(np.array([low, min(low + 1, self.n - 1)]))
+        return float(below + (place - low) * (above - below))
+
+    def at(self, ranks: np.ndarray) -> np.ndarray:
+        """Values of the rows with these ranks, from 0, in ascending order."""
+        return self.values[np.searchsorted(np.cumsum(self.counts), ranks, "right")]
+
+    def share_up_to(self, points: np.ndarray) -> np.ndarray:
+        """Empirical distribution function at these points."""
+        shares = np.concatenate([[0.0], np.cumsum(self.counts) / self.n])
+        return shares[np.searchsorted(self.values, points, "right")]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number that describes a column: its name, and which kind of thing it is."""
+
+    name: str
+    of: Callable[[Values], float] = field(repr=False, compare=False)
+    share: float | None = None  # of a quantile
+
+    @property
+    def in_the_tails(self) -> bool:
+        """Whether it depends on the tails, which vector weights draw in."""
+        return self.name == "sd" or (self.share is not None and abs(self.share - 0.5) > 0.25)
+
+
+def statistics(quantiles: Sequence[float] = QUANTILES) -> tuple[Statistic, ...]:
+    """Mean, median, the quantiles asked for, sd.
+
+    >>> [statistic.name for statistic in statistics()]
+    ['mean', 'median', 'q15', 'q90', 'sd']
+    """
+    for share in quantiles:
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+            raise InputError(f"quantiles must lie between 0 and 1, found {found(share)}")
+    shares = sorted(set(quantiles) - {0.5})
+    return (
+        Statistic("mean", lambda values: values.mean),
+        _quantile("median", 0.5),
+        *(_quantile(f"q{share * 100:.10g}", share) for share in shares),
+        Statistic("sd", lambda values: values.sd),
+    )
+
+
+def _quantile(name: str, share: float) -> Statistic:
+    return Statistic(name, lambda values: values.quantile(share), share)
+
+
+def read_records(
+    table: Frame | Stored | Records, columns: Sequence[str], gaps: Mapping[str, Declared] | None = None
+) -> Records:
+    """Distinct rows of the columns of a frame or stored table, with counts; raise `InputError`.
+
+    Columns among `gaps` may have missing values: an indicator tells them, and a public value stands in.
+    """
+    if isinstance(table, Records):
+        return table
+    if isinstance(table, Stored):
+        require(list(table.column_names), columns, "to be compared", table.names_are_public)
+        grouped = table.group(columns, ())
+        return Records.from_distinct(replace(grouped, columns=split_gaps(grouped.columns, gaps or {})))
+    require(column_names(table), columns, "to be compared")
+    return Records.from_arrow(split_gaps(to_arrow(table, columns), gaps or {}))
+
+
+def together(tables: Sequence[Values]) -> Values:
+    """The values of several tables put together."""
+    return Values.of(np.concatenate([t.values for t in tables]), np.concatenate([t.counts for t in tables]))
+
+
+def is_numeric(column: Any) -> bool:
+    """Whether a column of records holds numbers rather than categories or text."""
+    return getattr(column.dtype, "kind", "O") in "iuf"
+
+
+def conform(held: Records, table: Records) -> Records:
+    """A synthetic table with its columns as the confidential one has them: numbers, or text for all else.
+
+    Files do not keep every type: text codes come back from a text file as numbers, truth values in other words. Raises
+    `InputError` for a column of numbers that is none in the synthetic table.
+    """
+    columns = {name: _conform(name, column, table.columns[name]) for name, column in held.columns.items()}
+    return Records(held.response, columns, table.counts, table.index)
+
+
+def _conform(name: str, held: Any, column: Any) -> np.ndarray:
+    if is_numeric(held):
+        if not is_numeric(column) and set(np.char.lower(as_text(column))) <= {"true", "false"}:
+            return (np.char.lower(as_text(column)) == "true").astype(np.float64)  # declared so of zeros and ones
+        if not is_numeric(column):
+            raise InputError(f"column {name!r} must hold numbers like the confidential one, found something else")
+        return np.asarray(column, np.float64)
+    text = as_text(column)
+    if getattr(held.dtype, "kind", "O") == "b":
+        return np.array([TRUTH.get(word, word) for word in np.char.lower(text)], str)
+    return text
+
+
+# How files write truth values.
+TRUTH = {"1": "true", "0": "false", "t": "true", "f": "false"}
+
+
+def as_text(column: Any) -> np.ndarray:
+    """Categories, truth values and codes as text; whole numbers without a point."""
+    values = np.asarray(column)
+    if values.dtype.kind == "b":
+        return np.where(values, "true", "false")
+    if values.dtype.kind == "f" and (values == np.floor(values)).all():
+        values = values.astype(np.int64)
+    return values.astype(str)
+
+
+def plain(column: Any) -> np.ndarray:
+    """Numbers as they are, everything else as text."""
+    return np.asarray(column, np.float64) if is_numeric(column) else as_text(column)
+
+
+def gaps_among(tables: Sequence[Frame | Stored | Records], columns: Sequence[str]) -> dict[str, Declared]:
+    """Columns that have gaps in some table, as `read_records` takes them."""
+    found: dict[str, Declared] = {}
+    for table in tables:
+        if isinstance(table, Records):
+            continue
+        held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
+        if any(held.count(name) != 1 for name in columns):
+            continue  # refused where the table is read
+        if isinstance(table, Stored):
+            grouped = table.group(columns, ())
+            gaps = gap_counts(grouped.columns, grouped.counts)
+        else:
+            gaps = gap_counts(to_arrow(table, columns), None)
+        found |= {name: Declared(missing="model") for name in gaps}
+    return found
+
+
+def weighted_statistics(values: np.ndarray, weights: np.ndarray, quantiles: Sequence[float]) -> dict[str, float]:
+    """Mean, quantiles and sd of values with weights above 0.
+
+    >>> weighted_statistics(np.array([1.0, 2.0]), np.array([3.0, 1.0]), [0.5])["mean"]
+    1.25
+    """
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    total = weights.sum()
+    mean = float(values @ weights / total)
+    reached = np.cumsum(weights) / total
+    places = {("median" if q == 0.5 else f"q{q * 100:.10g}"): q for q in (0.5, *sorted(set(quantiles) - {0.5}))}
+    found = {name: float(values[np.searchsorted(reached, q - 1e-12)]) for name, q in places.items()}
+    return {"mean": mean, **found, "sd": float(np.sqrt(weights @ (values - mean) ** 2 / total))}
+
+
+def values_of(records: Records, column: str) -> Values:
+    """One numeric column of the records, without its gaps where an indicator tells them."""
+    there = present(records, column)
+    return Values.of(np.asarray(records.columns[column])[there], records.counts[there])
+
+
+def present(records: Records, column: str) -> np.ndarray:
+    """Which distinct rows have a value in a column."""
+    indicator = records.columns.get(indicator_of(column))
+    if indicator is None:
+        return np.ones(records.size, bool)
+    return ~np.isin(as_text(indicator), ("true", "1"))

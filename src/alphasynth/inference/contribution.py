@@ -1,0 +1,287 @@
+"""What a record adds to the log density: alpha f (the paper's), or a bounded function of the own record (strict).
+
+`weighted` is the one place where alpha meets the log-likelihood. `Censored` and `BetaDivergence` take no weights: they
+put a model whose log-likelihood is bounded in place of the model, so that any sampler can draw from it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import jax.numpy as jnp
+import numpy as np
+
+from alphasynth.errors import InputError, require_positive
+from alphasynth.models.model import HELD, PEAK, Array, Columns, Model, Prior, Theta
+from alphasynth.privacy.accounting import per_draw
+
+
+def weighted(alpha: Array, log_lik: Array, xp: Any = np) -> Array:
+    """alpha * f, the paper's log-pseudo-likelihood; 0 where alpha is 0, whatever f is there (0 * inf is not a number).
+
+    `xp` is the array library, numpy or jax.numpy.
+
+    >>> weighted(np.array([0.5, 0.0]), np.array([-4.0, -np.inf])).tolist()
+    [-2.0, 0.0]
+    """
+    takes_part = alpha > 0
+    return xp.where(takes_part, alpha * xp.where(takes_part, log_lik, 0.0), 0.0)
+
+
+class PowerSums(Protocol):
+    """A model whose probabilities of single values, or densities, can be raised to a power and summed.
+
+    Where it has densities, `log_scaled` gives them on the scale that they are integrated on, and `largest_density` how
+    large they can be.
+    """
+
+    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
+        """Sum over all values y of p(y | theta)^power, by row, or one number where all rows share it."""
+        ...
+
+
+class Contribution(Protocol):
+    """A strict contribution: a function of the own record and of public numbers, in [-epsilon, 0] for every theta."""
+
+    @property
+    def scalar(self) -> float | None:
+        """What `scaled` multiplies the log-likelihood by, near its peak; None where that is no one number."""
+        ...
+
+    def scaled(self, model: Model, theta: Theta, columns: Columns) -> Array:
+        """The contribution by row before it is clipped to [-epsilon, 0]."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A model whose log-likelihood is a strict contribution, clipped to [-epsilon, 0] record by record.
+
+    What is not finite counts as cut: it is -epsilon. A record without a value in this column adds 0.
+    """
+
+    model: Model
+    contribution: Contribution
+    epsilon: float
+
+    @property
+    def prior(self) -> Prior:
+        """The model's own."""
+        return self.model.prior
+
+    def log_lik(self, theta: Theta, columns: Columns) -> Array:
+        """The contribution g(x_i, theta) by row, in [-epsilon, 0]."""
+        value = self.contribution.scaled(self.model, theta, columns)
+        inside = (value > -self.epsilon) & (value < 0)
+        # The inner `where` keeps derivatives finite where the value is not.
+        at_top = (value >= 0) & (value < jnp.inf)
+        clipped = jnp.where(inside, jnp.where(inside, value, 0.0), jnp.where(at_top, 0.0, -self.epsilon))
+        return jnp.where(columns[HELD] > 0, clipped, 0.0) if HELD in columns else clipped
+
+    def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
+        """Response values of new records, by the model itself."""
+        return self.model.simulate(rng, theta, columns, rows)
+
+
+@dataclass(frozen=True)
+class Where:
+    """A model of a column with gaps: records without a value add nothing, whatever the parameters are."""
+
+    model: Model
+
+    @property
+    def prior(self) -> Prior:
+        """The model's own."""
+        return self.model.prior
+
+    def coordinates(self, covariates: bool) -> list[str]:
+        """The model's own."""
+        names: list[str] = self.model.coordinates(covariates)  # type: ignore[attr-defined]
+        return names
+
+    def log_lik(self, theta: Theta, columns: Columns) -> Array:
+        """f by row; 0 where there is no value."""
+        return jnp.where(columns[HELD] > 0, self.model.log_lik(theta, columns), 0.0)
+
+    def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
+        """Response values of new records, by the model itself."""
+        return self.model.simulate(rng, theta, columns, rows)
+
+
+def plain(model: Model) -> Model:
+    """The model that simulates: without a bound on its log-likelihood, and as if there were no gaps."""
+    while isinstance(model, Bounded | Where):
+        model = model.model
+    return model
+
+
+@dataclass(frozen=True)
+class CensoredAt:
+    """`Censored` at an epsilon per draw: g = a (f - f*), clipped to [-epsilon, 0]; a is public."""
+
+    a: float
+    cut: float
+
+    @property
+    def scalar(self) -> float:
+        """a."""
+        return self.a
+
+    def scaled(self, model: Model, theta: Theta, columns: Columns) -> Array:
+        """a (f - f*) by row."""
+        return self.a * (model.log_lik(theta, columns) - columns[PEAK])
+
+
+@dataclass(frozen=True)
+class Censored:
+    """Centre, then censor: a record is cut where its log-likelihood lies `cut` below the largest it can have, f*.
+
+    g(x, theta) = clip(a (f_theta(x) - f*(x)), -epsilon, 0) with a = min(1, epsilon / cut). Larger cuts spare more of
+    the tails and temper more; 8 suits n up to some thousands, 12 more.
+    """
+
+    cut: float = 8.0
+
+    def __post_init__(self) -> None:
+        """Refuse a cut that is not positive."""
+        require_positive("cut", self.cut)
+
+    def bounded(self, model: Model, epsilon: float) -> Bounded:
+        """The model with its records' contributions bounded by epsilon, which one draw costs."""
+        return Bounded(model, CensoredAt(min(1.0, epsilon / self.cut), float(self.cut)), epsilon)
+
+
+LEAST_A = 0.2  # of the draws that follow a first one
+
+
+@dataclass(frozen=True)
+class Recentred:
+    """Censor twice: a first draw, and then draws from contributions centred at what it makes of each record.
+
+    The first draw is that of `Censored` at a `share` of the budget. Then g(x, theta) =
+    clip(a (f_theta(x) - f_first(x)), -epsilon / 2, epsilon / 2) with a = min(1, epsilon / (2 `reach`)), epsilon being
+    what is left for each draw: near the first draw few records are cut, so that the tails count and much less
+    tempering is needed. The first draw is itself private, and costs add up. Where so little is left that a would be
+    below 0.2, most records would be cut again: there it is `Censored`, with all of the budget.
+    """
+
+    cut: float = 8.0
+    share: float = 0.3
+    reach: float = 1.25
+
+    def __post_init__(self) -> None:
+        """Refuse a cut or reach that is not positive and a share that leaves nothing."""
+        require_positive("cut", self.cut)
+        require_positive("reach", self.reach)
+        if require_positive("share", self.share) >= 1:
+            raise InputError(f"share must be below 1, found {self.share!r}")
+
+    def parts(self, epsilon: float, m: int) -> tuple[float, float]:
+        """What the first draw costs, and then each of m draws; together at most m times epsilon, exactly."""
+        first = self.share * m * epsilon
+        second = per_draw(m * epsilon - first, m)
+        while Fraction(first) + m * Fraction(second) > m * Fraction(epsilon):
+            second = math.nextafter(second, 0.0)
+        return first, second
+
+    def pays(self, epsilon: float, m: int) -> bool:
+        """Whether the draws that follow a first one would be tempered little enough; public, as all of this is."""
+        return self.parts(epsilon, m)[1] / (2 * self.reach) >= LEAST_A
+
+    def bounded(self, model: Model, epsilon: float) -> Bounded:
+        """The model of the first draw at its own epsilon."""
+        return Censored(self.cut).bounded(model, epsilon)
+
+    def second(self, model: Model, epsilon: float) -> Bounded:
+        """The model of the draws that follow, each at this epsilon; its rows' f* is `centre` of the first draw's f."""
+        return Bounded(model, CensoredAt(min(1.0, epsilon / (2 * self.reach)), 2 * self.reach), epsilon)
+
+    def centre(self, log_lik: np.ndarray, epsilon: float) -> np.ndarray:
+        """What takes the place of f*, so that [-epsilon, 0] is the range of a (f - f_first) from -epsilon / 2 up."""
+        a = min(1.0, epsilon / (2 * self.reach))
+        return log_lik + epsilon / (2 * a)
+
+
+@dataclass(frozen=True)
+class BetaDivergenceAt:
+    """`BetaDivergence` at an epsilon per draw, which decides w; less its largest value, so that it is at most 0."""
+
+    w: float
+    beta: float
+    bound: float
+
+    @property
+    def scalar(self) -> None:
+        """No one number: a record's log-likelihood is weighted by its own p^beta."""
+        return
+
+    def scaled(self, model: Model, theta: Theta, columns: Columns) -> Array:
+        """The divergence's loss by row, less its largest value over pmfs within the bound."""
+        power = 1 + self.beta
+        total = theta["power_sum"] if "power_sum" in theta else power_sums(model).power_sum(theta, columns, power)
+        log_p = getattr(model, "log_scaled", model.log_lik)(theta, columns)
+        value = jnp.exp(self.beta * log_p) / self.beta - total / power
+        return self.w * (value - largest_gain(self.beta, self.bound))
+
+    def prepare(self, model: Model, theta: Theta) -> Theta:
+        """The sum that all rows share where there are no covariates, so that it is not summed again for every row."""
+        return {"power_sum": power_sums(model).power_sum(theta, {}, 1 + self.beta)}
+
+
+@dataclass(frozen=True)
+class BetaDivergence:
+    """One draw from a beta-divergence posterior (Jewson, Ghalebikesabi and Holmes 2023).
+
+    Each record adds w (p(x)^beta / beta - sum over y of p(y)^(1 + beta) / (1 + beta)), whose range over theta is at
+    most w M^beta (1 / beta + (1 - M) / (1 + beta)) where no value has a probability above M; w makes that epsilon.
+    `bound` is M over the public parameter region: None takes it from the public grid, or 1 without one. Continuous
+    values have a density on the scale of their limits and an integral in place of the sum; M is the largest that their
+    family allows, and the range w M^beta (1 / beta + 1 / (1 + beta)).
+    """
+
+    beta: float = 0.5
+    bound: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a beta that is not positive and a bound that is no probability."""
+        require_positive("beta", self.beta)
+        if self.bound is not None:
+            require_positive("bound", self.bound)
+            if self.bound > 1:
+                raise InputError(f"bound must be at most 1, found {self.bound!r}")
+
+    def bounded(self, model: Model, epsilon: float) -> Bounded:
+        """The model with its records' contributions bounded by epsilon, which one draw costs."""
+        bound = getattr(power_sums(model), "largest_density", 1.0)
+        if self.bound is not None and bound <= 1:
+            bound = self.bound
+        reach = largest_gain(self.beta, bound) + bound**self.beta / (1 + self.beta)
+        return Bounded(model, BetaDivergenceAt(epsilon / reach, self.beta, bound), epsilon)
+
+
+def largest_gain(beta: float, bound: float) -> float:
+    """Largest p^beta / beta - sum of p^(1 + beta) / (1 + beta): a pmf at its bound M in one place, which the sum holds.
+
+    Of a density, whose bound is above 1, the integral may hold as little as one likes of a single place.
+
+    >>> largest_gain(0.5, 1.0), largest_gain(0.5, 4.0)
+    (1.3333333333333335, 4.0)
+    """
+    if bound > 1:
+        return bound**beta / beta
+    return bound**beta / beta - bound ** (1 + beta) / (1 + beta)
+
+
+def power_sums(model: Model) -> PowerSums:
+    """The model, if it sums powers of its probabilities; raise `InputError`."""
+    if not hasattr(model, "power_sum"):
+        raise InputError("BetaDivergence must have a built-in family, found a model of another kind")
+    return model  # type: ignore[return-value]
+
+
+STRICT = {"Censored": Censored, "Recentred": Recentred, "BetaDivergence": BetaDivergence}
+# The contribution that a mechanism takes: strict, or the paper's alpha f, which is None here.
+Strict = Censored | Recentred | BetaDivergence

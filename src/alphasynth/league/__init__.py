@@ -1,0 +1,1 @@
+"""Mechanisms and baselines compared at equal epsilon. Imports `pages` and above."""

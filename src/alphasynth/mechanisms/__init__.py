@@ -1,0 +1,1 @@
+"""Rules, searches, strict contributions and noisy scores: what is private, and how. Imports `inference` and above."""

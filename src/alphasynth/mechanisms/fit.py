@@ -1,0 +1,143 @@
+"""One round: `fit(records, alpha)` -> draws from the pseudo posterior and the Lipschitz bound of each record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import ParamSpec, Protocol, TypeVar
+
+import jax
+import numpy as np
+
+from alphasynth.errors import InputError, found, require_whole
+from alphasynth.inference.automatic import Automatic
+from alphasynth.inference.contribution import weighted
+from alphasynth.inference.density import Target
+from alphasynth.inference.sampler import Draws, Sampler
+from alphasynth.mechanisms.lipschitz import Lipschitz, extreme_log_liks, keep_below, larger
+from alphasynth.models.model import Model, Rows
+from alphasynth.privacy.randomness import Key, child
+from alphasynth.tables.records import Records
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FIRST, SECOND = 101, 102  # keys of the choice of a first draw, and of the draws that follow it
+FEWEST_DRAWS = 100  # fewer cannot be diagnosed
+NUM_DRAWS = 1_000  # the paper's S; the bound grows slowly with it, so compare mechanisms at equal S
+
+
+def in_64_bit(function: Callable[P, R]) -> Callable[P, R]:
+    """Run an entry point in 64-bit floats; the caller's own JAX settings stay as they are."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return run
+
+
+class Then(Protocol):
+    """What follows a first draw."""
+
+    def __call__(self, problem: Problem, first: Draws) -> Problem:
+        """The problem to draw from, given one draw."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """All that stays the same from round to round: records, model, what the model reads of them, sampler, S, thresh.
+
+    `then`, if any, makes the problem that is drawn from in the end, from one draw of this one. `guide` is the problem
+    whose one draw budget weights are made from.
+    """
+
+    records: Records
+    model: Model
+    rows: Rows
+    sampler: Sampler = Automatic()
+    num_draws: int = NUM_DRAWS
+    thresh: float = 1.0
+    then: Then | None = None
+    guide: Problem | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse too few draws to diagnose, a thresh that is no quantile, and what is no sampler."""
+        check_settings(self.sampler, self.num_draws, self.thresh)
+
+
+def check_settings(sampler: object, num_draws: object, thresh: object) -> None:
+    """Refuse too few draws to diagnose, a thresh that is no quantile or keeps too few, and what is no sampler."""
+    if isinstance(sampler, type) or not hasattr(sampler, "draw"):
+        raise InputError(f"sampler must be a sampler such as Laplace() or Nuts(), found {found(sampler)}")
+    draws = require_whole("num_draws", num_draws, FEWEST_DRAWS)
+    if isinstance(thresh, bool) or not isinstance(thresh, int | float) or not 0 < thresh <= 1:
+        raise InputError(f"thresh must be above 0 and at most 1, found {found(thresh)}")
+    if thresh * draws < FEWEST_DRAWS:
+        raise InputError(f"thresh must keep at least {FEWEST_DRAWS} draws, found {found(thresh)} of {draws:,}")
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A round's outcome (confidential). `_distinct`: one entry per distinct row of the records.
+
+    `largest_distinct` is F, the maximum over draws of |f|, unweighted; infinite where f is not finite. `extremes` holds
+    the largest and the smallest f over the draws, from which a chain's joint bound is made.
+    """
+
+    records: Records
+    draws: Draws
+    alpha_distinct: np.ndarray = field(repr=False)
+    largest_distinct: np.ndarray = field(repr=False)
+    extremes: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays that the privacy numbers come from."""
+        self.alpha_distinct.setflags(write=False)
+        self.largest_distinct.setflags(write=False)
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """Weights (n,) in the table's own row order."""
+        return self.records.expand(self.alpha_distinct)
+
+    @property
+    def attempts(self) -> tuple[int, ...]:
+        """The sampler's attempt whose draws these are."""
+        return (self.draws.diagnostics.attempt,)
+
+    @property
+    def mean_alpha(self) -> float:
+        """Mean weight over records."""
+        return float(np.average(self.alpha_distinct, weights=self.records.counts))
+
+    @property
+    def lipschitz(self) -> Lipschitz:
+        """Delta by record, alpha_i F_i, and overall."""
+        return Lipschitz(self.records, weighted(self.alpha_distinct, self.largest_distinct))
+
+
+@in_64_bit
+def fit(key: Key, problem: Problem, alpha: np.ndarray, least: int = 0) -> Fit:
+    """Draw from the pseudo posterior with weights alpha (one per distinct row of the records) and bound each record.
+
+    `least` is the first of the sampler's attempts whose draws are taken.
+    A record whose log-likelihood is not finite (`rows.finite`) takes weight 0. Raises `DiagnosticsError`.
+    """
+    records, model, rows = problem.records, problem.model, problem.rows
+    alpha = np.where(rows.finite[rows.of], alpha, 0.0)
+    target = Target.of(model, rows, rows.total(alpha * records.counts))
+    draws = problem.sampler.draw(key, target, problem.num_draws, least).check()
+    if problem.then is not None:
+        one = np.random.default_rng(child(key, FIRST)).integers(draws.num_draws)
+        return fit(child(key, SECOND), problem.then(problem, draws.take(np.array([one]))), alpha, least)
+    keep = None
+    if problem.thresh < 1:
+        keep = keep_below(model, draws, rows, rows.largest(alpha), problem.thresh)
+    highest, lowest = extreme_log_liks(model, draws, rows, keep)
+    extremes = np.where(rows.finite, highest, np.inf)[rows.of], np.where(rows.finite, lowest, -np.inf)[rows.of]
+    kept = draws if keep is None else draws.take(keep)
+    return Fit(records, kept, alpha, larger(*extremes), extremes)

@@ -1,0 +1,148 @@
+"""What budget weights are made from: one draw that is itself private, and by it what each record may add.
+
+The draw's contributions are centred and censored, at half of the budget. Given that draw, what a record adds depends on
+the record and on public numbers alone, so no weight moves when another record comes or goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import jax
+import numpy as np
+
+from alphasynth.errors import InputError
+from alphasynth.inference.automatic import Automatic
+from alphasynth.inference.clipping import HIGH, LOW, Clipped
+from alphasynth.inference.contribution import Bounded, Censored, CensoredAt, plain
+from alphasynth.inference.diagnostics import Diagnostics
+from alphasynth.inference.mode import scales
+from alphasynth.inference.sampler import Draws, Sampler
+from alphasynth.mechanisms.chain import AnyFit, AnyProblem, Chain, JointFit, blocks_of, columns_of, fit_any
+from alphasynth.mechanisms.fit import FIRST, Fit, Problem, in_64_bit
+from alphasynth.models.model import HELD, Array, Columns, Model, extend
+from alphasynth.models.own_model import BoundModel
+from alphasynth.privacy.randomness import Key, child
+
+# How far, at least, a log-likelihood may fall below or rise above what the draw makes of it before it is clipped, as a
+# share of where the draw's own contributions are cut. With half as much a mixture's second group is clipped too soon.
+REACH = 0.25
+# Starts that are moved, and by how much, in the unit of priors.
+MOVED, EFFECTS = 12, (-1.0, -0.3, -0.1, 0.1, 0.3, 1.0)
+
+
+def guide_of(problem: Problem, epsilon: float, cut: float) -> Problem:
+    """The problem whose one draw the weights are made from, at an epsilon of its own; climbs start at public points.
+
+    A chain that takes over elsewhere could sit in one of several modes, so none does: draws that miss are refused.
+    """
+    model, rows = plain(problem.model), problem.rows
+    if not hasattr(model, "public_starts"):
+        raise InputError("budget weights need a built-in family or an OwnModel, found a model of another kind")
+    if isinstance(model, BoundModel):
+        model.require_bounded("budget weights need")
+    held = rows.columns.get(HELD)
+    starts = with_effects(model.public_starts()) if "X" in rows.columns else model.public_starts()
+    strict = replace(rows, start=starts).for_strict(model.peak(rows.distinct))  # type: ignore[attr-defined]
+    if held is not None:
+        strict = strict.where(np.asarray(held[: rows.size]) > 0)
+    bounded = Censored(cut).bounded(model, epsilon)
+    return replace(problem, model=bounded, rows=strict, sampler=_one(problem), thresh=1.0, guide=None)
+
+
+def with_effects(starts: np.ndarray) -> np.ndarray:
+    """Public starts (scales, starts, D), and some of them moved along every coordinate.
+
+    A record far beyond the covariates is cut almost everywhere but where effects are 0: climbs that all began there
+    would end at it.
+    """
+    size = starts.shape[-1]
+    flat = starts.reshape(-1, size)
+    some = flat[:: -(-len(flat) // MOVED)]
+    steps = np.array(EFFECTS)[:, None, None] * np.eye(size)
+    return scales(starts, (some[:, None] + steps.reshape(1, -1, size)).reshape(-1, size))
+
+
+def _one(problem: Problem) -> Sampler:
+    return problem.sampler.first if isinstance(problem.sampler, Automatic) else problem.sampler
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """First draws by block (confidential), and the one of them, u by block, that the weights are made from."""
+
+    draws: tuple[Draws, ...]
+    u: tuple[np.ndarray, ...] = field(repr=False)
+
+
+def draw_guide(key: Key, problem: AnyProblem) -> Guide:
+    """Draw by every block's guide, and take one of the draws at random; raises `DiagnosticsError`."""
+    guides = tuple(_guide(block) for block in blocks_of(problem))
+    first = replace(problem, blocks=guides) if isinstance(problem, Chain) else guides[0]
+    draws = tuple(column.draws for column in columns_of(fit_any(key, first, np.ones(problem.records.size))))
+    one = int(np.random.default_rng(child(key, FIRST)).integers(min(each.num_draws for each in draws)))
+    return Guide(draws, tuple(each.u[one] for each in draws))
+
+
+def _guide(block: Problem) -> Problem:
+    if block.guide is None:
+        raise InputError("budget weights need a problem with a guide (`guide_of`), found none")
+    return block.guide
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Given a guide (confidential): the problem with every record clipped, and F, how large its |f| may be there."""
+
+    problem: AnyProblem
+    fit: AnyFit
+
+
+@in_64_bit
+def levels(problem: AnyProblem, guide: Sequence[np.ndarray], most: float) -> Levels:
+    """What each record may add, given the guide's u by block; `most` is the bound over the cap.
+
+    F_i is |f_i| at the guide and some reach more, at least `most` (in a chain, its public share of that). f_i is
+    clipped as far from there as |f_i| can rise without exceeding F_i, or half of F_i where that is less: so what f_i
+    ranges over is at most F_i, whatever its sign.
+    """
+    shares = problem.shares if isinstance(problem, Chain) else (1.0,)
+    blocks, fits = [], []
+    for block, u, share in zip(blocks_of(problem), guide, shares, strict=True):
+        clipped, largest = _clip(block, u, share * most)
+        draws = Draws.of(block.model, u[None], Diagnostics("guide", 1))
+        blocks.append(clipped)
+        fits.append(Fit(block.records, draws, np.ones(len(largest)), largest))
+    if not isinstance(problem, Chain):
+        return Levels(blocks[0], fits[0])
+    whole = np.sum([fit.largest_distinct for fit in fits], axis=0)
+    joint = JointFit(problem.records, problem.names, tuple(fits), np.ones(len(whole)), whole)
+    return Levels(replace(problem, blocks=tuple(blocks)), joint)
+
+
+def _clip(block: Problem, u: np.ndarray, most: float) -> tuple[Problem, np.ndarray]:
+    """A block with clipped lines, and F by distinct row of the records; infinite where f at the guide is not finite."""
+    rows = block.rows
+    at = np.asarray(_log_lik(block.model, u, rows.columns))[: rows.size]
+    known = np.isfinite(at)
+    centre = np.where(known, at, 0.0)
+    largest = np.maximum(np.abs(centre) + _reach(_guide(block)), most)
+    half = np.minimum(largest - np.abs(centre), largest / 2)
+    limits = {LOW: extend(centre - half, rows.size), HIGH: extend(centre + half, rows.size)}
+    starts = scales(u[None], _guide(block).rows.start)
+    clipped = replace(rows, columns={**rows.columns, **limits}, finite=known, start=starts)
+    problem = replace(block, model=Clipped(block.model), rows=clipped, sampler=_one(block), guide=None)
+    return problem, np.where(known, largest, np.inf)[rows.of]
+
+
+def _reach(guide: Problem) -> float:
+    assert isinstance(guide.model, Bounded), "made by guide_of"
+    assert isinstance(guide.model.contribution, CensoredAt), "made by guide_of"
+    return REACH * guide.model.contribution.cut
+
+
+@partial(jax.jit, static_argnames="model")
+def _log_lik(model: Model, u: Array, columns: Columns) -> Array:
+    return model.log_lik(model.prior.constrain(u), columns)

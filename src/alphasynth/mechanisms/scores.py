@@ -1,0 +1,330 @@
+"""Scores: how a record's log-likelihood changes with the parameters, family by family, computed from its own row alone.
+
+Parameters w are beta (predictors, terms), then what else a family has (a log dispersion, cut points). A record's score
+is its residual times its terms for each predictor, then one entry for each further parameter. Everything here is
+elementwise over whole blocks of one size: what a row's score is does not depend on where in the table it stands.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import digamma, expit
+
+from alphasynth.errors import InputError
+from alphasynth.models.categories import Bernoulli, Categorical, Ordinal
+from alphasynth.models.continuous import LARGEST_SHAPE, SMALLEST_SD, Gamma, Normal
+from alphasynth.models.counts import NegativeBinomial, Poisson, count_columns
+from alphasynth.models.model import Columns
+from alphasynth.models.two_part import ZeroTruncated
+
+# Predictors beyond this are far from any table that a model is for, and their exponentials would overflow.
+FARTHEST = 40.0
+# Log dispersions are kept within what their family can have, and of counts within what can be told apart.
+LOG_PHI = (math.log(1e-3), math.log(1e5))
+SMALLEST_GAP = 1e-3  # between cut points
+TINIEST = 1e-6  # part of an sd or a shape above its limit, where a draw lies at the limit
+
+
+class Family(Protocol):
+    """What a family's scores are made of."""
+
+    @property
+    def predictors(self) -> int:
+        """Number of linear predictors."""
+        ...
+
+    @property
+    def extras(self) -> int:
+        """Number of parameters beside the coefficients."""
+        ...
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Derivatives by predictor and by further parameter, each by row."""
+        ...
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """The sampler's coordinates u (D,) at these parameters, brought within what the family allows."""
+        ...
+
+    def read(self, y: np.ndarray) -> Columns:
+        """What scores read of simulated values."""
+        ...
+
+
+@dataclass(frozen=True)
+class OfBernoulli:
+    """The logit of the second level's probability is the predictor."""
+
+    predictors = 1
+    extras = 0
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Whether it is the second level, less its probability."""
+        return [columns["y"] - expit(eta[0])], []
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """Beta."""
+        return beta[0]
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Codes."""
+        return {"y": y}
+
+
+@dataclass(frozen=True)
+class OfCategorical:
+    """Logits against the first level."""
+
+    levels: int
+    extras = 0
+
+    @property
+    def predictors(self) -> int:
+        """One for each level but the first."""
+        return self.levels - 1
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Whether it is the level, less the level's probability."""
+        grown = [np.exp(each) for each in eta]
+        total = np.ones_like(grown[0])
+        for each in grown:
+            total = total + each
+        return [(columns["y"] == level + 1) - each / total for level, each in enumerate(grown)], []
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """Beta, level by level."""
+        return beta.ravel()
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Codes."""
+        return {"y": y}
+
+
+@dataclass(frozen=True)
+class OfOrdinal:
+    """The logit of P(level <= j) is cut[j] less the predictor, which has no intercept."""
+
+    levels: int
+    predictors = 1
+
+    @property
+    def extras(self) -> int:
+        """The cut points."""
+        return self.levels - 1
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Of the logistic function s, (s(b) + s(a) - 1) by predictor; by cut point, what it adds to the two levels."""
+        code = columns["y"].astype(np.int64)
+        ends = np.concatenate([[-np.inf], extra, [np.inf]])
+        below, above = expit(ends[code] - eta[0]), expit(ends[code + 1] - eta[0])
+        inside = np.maximum(above - below, 1e-300)
+        upper, lower = above * (1 - above) / inside, below * (1 - below) / inside
+        cuts = [np.where(code == j, upper, 0.0) - np.where(code == j + 1, lower, 0.0) for j in range(self.extras)]
+        return [above + below - 1], cuts
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """First cut point, logarithms of the gaps, beta; cut points that crossed are put in order."""
+        cuts = np.sort(extra)
+        gaps = np.log(np.maximum(np.diff(cuts), SMALLEST_GAP))
+        return np.concatenate([cuts[:1], gaps, beta[0]])
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Codes."""
+        return {"y": y}
+
+
+@dataclass(frozen=True)
+class OfNormal:
+    """The mean of a scaled value is the predictor; the further parameter is log sd."""
+
+    predictors = 1
+    extras = 1
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """z / sd, and z^2 - 1."""
+        sd = math.exp(extra[0])
+        z = (columns["y"] - eta[0]) / sd
+        return [z / sd], [z * z - 1]
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """Beta, and the logarithm of what the sd has above its smallest."""
+        above = max(math.exp(min(extra[0], 5.0)) - SMALLEST_SD, TINIEST)
+        return np.append(beta[0], math.log(above))
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Scaled values."""
+        return {"y": y}
+
+
+@dataclass(frozen=True)
+class OfGamma:
+    """The log mean, as a share of the upper limit, is the predictor; the further parameter is log shape."""
+
+    predictors = 1
+    extras = 1
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Shape times (y / mean - 1), and the derivative by log shape."""
+        shape = math.exp(extra[0])
+        ratio = columns["y"] * np.exp(-eta[0])
+        by_shape = shape * (extra[0] + 1 - float(digamma(shape)) - eta[0] + columns["log_y"] - ratio)
+        return [shape * (ratio - 1)], [by_shape]
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """Beta, and minus the logarithm of what 1 / shape has above its smallest."""
+        above = max(math.exp(min(-extra[0], 20.0)) - 1 / LARGEST_SHAPE, TINIEST)
+        return np.append(beta[0], -math.log(above))
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Shares of the upper limit, and their logarithms."""
+        return {"y": y, "log_y": np.log(y)}
+
+
+@dataclass(frozen=True)
+class OfPoisson:
+    """The log mean is the predictor."""
+
+    predictors = 1
+    extras = 0
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """The count less its mean."""
+        return [columns["y"] - np.exp(eta[0])], []
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """Beta."""
+        return beta[0]
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Counts."""
+        return count_columns(np.asarray(y, np.float64))
+
+
+@dataclass(frozen=True)
+class OfNegativeBinomial:
+    """The log mean is the predictor; the further parameter is log phi."""
+
+    predictors = 1
+    extras = 1
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """(y - mu) / (1 + mu / phi), and the derivative by log phi."""
+        phi = math.exp(min(max(extra[0], LOG_PHI[0]), LOG_PHI[1]))
+        y, mu = columns["y"], np.exp(eta[0])
+        rising = digamma(y + phi) - float(digamma(phi))
+        by_phi = phi * (rising - np.log1p(mu / phi) + (mu - y) / (phi + mu))
+        return [(y - mu) / (1 + mu / phi)], [by_phi]
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """Beta and log phi."""
+        return np.append(beta[0], min(max(extra[0], LOG_PHI[0]), LOG_PHI[1]))
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Counts."""
+        return count_columns(np.asarray(y, np.float64))
+
+
+@dataclass(frozen=True)
+class OfTruncated:
+    """Counts of an inner family given that they are above 0: its derivatives less those of log(1 - p(0))."""
+
+    inner: OfPoisson | OfNegativeBinomial
+    predictors = 1
+
+    @property
+    def extras(self) -> int:
+        """The inner family's."""
+        return self.inner.extras
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """With L = log p(0), the inner family's plus L' p(0) / (1 - p(0))."""
+        by_predictor, more = self.inner.residuals(columns, eta, extra)
+        mu = np.exp(eta[0])
+        if isinstance(self.inner, OfPoisson):
+            return [by_predictor[0] - mu / np.expm1(mu)], more
+        phi = math.exp(min(max(extra[0], LOG_PHI[0]), LOG_PHI[1]))
+        rising = np.log1p(mu / phi)
+        odds = 1 / np.expm1(phi * rising)
+        by_eta, by_phi = -mu / (1 + mu / phi), phi * (mu / (phi + mu) - rising)
+        return [by_predictor[0] + by_eta * odds], [more[0] + by_phi * odds]
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """The inner family's."""
+        return self.inner.coordinates(beta, extra)
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Counts."""
+        return self.inner.read(y)
+
+
+def family_of(model: Any) -> Family:
+    """The scores of a model; raise `InputError` for one that has none."""
+    if isinstance(model, ZeroTruncated):
+        return OfTruncated(OfPoisson() if isinstance(model.inner, Poisson) else OfNegativeBinomial())
+    if isinstance(model, Categorical):
+        return OfCategorical(model.levels)
+    if isinstance(model, Ordinal):
+        return OfOrdinal(model.levels)
+    plain: dict[type, Family] = {Bernoulli: OfBernoulli(), Normal: OfNormal(), Gamma: OfGamma()}
+    plain |= {Poisson: OfPoisson(), NegativeBinomial: OfNegativeBinomial()}
+    if type(model) not in plain:
+        raise InputError(
+            "Scored must have a column of a built-in family (one in two parts as two columns), found another model"
+        )
+    return plain[type(model)]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """How parameters w (D,) are laid out: beta (predictors, terms), then further ones."""
+
+    family: Family
+    terms: int
+
+    @property
+    def size(self) -> int:
+        """D."""
+        return self.family.predictors * self.terms + self.family.extras
+
+    def parts(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Beta and the further parameters."""
+        split = self.family.predictors * self.terms
+        return w[:split].reshape(self.family.predictors, self.terms), w[split:]
+
+    def coordinates(self, w: np.ndarray) -> np.ndarray:
+        """The sampler's coordinates of parameters (S, D)."""
+        return np.stack([self.family.coordinates(*self.parts(one)) for one in w])
+
+    def scores(self, w: np.ndarray, columns: Columns, X: np.ndarray) -> list[np.ndarray]:
+        """Score by row, entry by entry; X (terms, rows). Elementwise, term after term: no sum depends on other rows."""
+        beta, extra = self.parts(w)
+        eta = []
+        for coefficients in beta:
+            total = np.zeros(X.shape[1])
+            for value, term in zip(coefficients, X, strict=True):
+                total = total + value * term
+            eta.append(np.clip(total, -FARTHEST, FARTHEST))
+        by_predictor, more = self.family.residuals(columns, eta, extra)
+        return [term * residual for residual in by_predictor for term in X] + more

@@ -1,0 +1,1 @@
+"""Families, priors, formulas and models of whole tables. Imports `tables` and above."""

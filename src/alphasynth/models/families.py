@@ -1,0 +1,120 @@
+"""The built-in families by name, and a column of records bound to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from alphasynth.errors import InputError
+from alphasynth.models.categories import Bernoulli, Categorical, Ordinal
+from alphasynth.models.continuous import Gamma, Normal, log_normal
+from alphasynth.models.counts import NegativeBinomial, Poisson
+from alphasynth.models.formula import Formula, design_of, require_declared
+from alphasynth.models.model import Rows
+from alphasynth.models.priors import CoefficientPrior, ScaleMixturePrior
+from alphasynth.models.two_part import Hurdle, ZeroInflated, ZeroTruncated
+from alphasynth.tables.declared import Declared
+from alphasynth.tables.records import Records
+
+
+class Family(NamedTuple):
+    """How a family's model is made: from a column's name, what is declared of it, coefficients' prior and K.
+
+    `levels` says that it holds categories, and `cut` how far below its largest log-likelihood a record of a table model
+    is cut unless told: little where that is a probability, more where a zero and a value are weighed together.
+    `above` is the family of the values that are not 0, where zeros have a part of their own.
+    """
+
+    make: Callable[[str, Declared, CoefficientPrior, int], Any]
+    around: Callable[[Any, CoefficientPrior, int], Any] | None = None
+    levels: bool = False
+    cut: float = 8.0
+    above: str | None = None
+
+    def model(self, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Any:
+        """The model of a column with K terms."""
+        inner = self.make(name, declared, coefficients, K)
+        return inner if self.around is None else self.around(inner, coefficients, K)
+
+
+FAMILIES = {
+    "bernoulli": Family(Bernoulli.of, levels=True, cut=5.0),
+    "categorical": Family(Categorical.of, levels=True, cut=5.0),
+    "ordinal": Family(Ordinal.of, levels=True, cut=5.0),
+    "normal": Family(Normal.of),
+    "log_normal": Family(log_normal),
+    "gamma": Family(Gamma.of),
+    "poisson": Family(Poisson.of),
+    "negative_binomial": Family(NegativeBinomial.of),
+    "zero_truncated_poisson": Family(Poisson.of, ZeroTruncated.around),
+    "zero_truncated_negative_binomial": Family(NegativeBinomial.of, ZeroTruncated.around),
+    "zero_inflated_poisson": Family(Poisson.of, ZeroInflated.around, above="zero_truncated_poisson"),
+    "zero_inflated_negative_binomial": Family(
+        NegativeBinomial.of, ZeroInflated.around, above="zero_truncated_negative_binomial"
+    ),
+    "hurdle_poisson": Family(Poisson.of, Hurdle.around, above="zero_truncated_poisson"),
+    "hurdle_negative_binomial": Family(NegativeBinomial.of, Hurdle.around, above="zero_truncated_negative_binomial"),
+    "two_part_normal": Family(Normal.of, Hurdle.around, cut=12.0, above="normal"),
+    "two_part_log_normal": Family(log_normal, Hurdle.around, cut=12.0, above="log_normal"),
+    "two_part_gamma": Family(Gamma.of, Hurdle.around, cut=12.0, above="gamma"),
+}
+
+
+def holds_whole(family: str, declared: Declared) -> bool:
+    """Whether a column of numbers holds whole ones: counts, or what was declared so."""
+    return declared.whole or "poisson" in family or "negative_binomial" in family
+
+
+def has_own_zeros(family: str) -> bool:
+    """Whether zeros stand beside the values that limits are of."""
+    return family.startswith(("two_part_", "hurdle_", "zero_inflated_"))
+
+
+def bind_column(
+    formula: Formula,
+    family: str,
+    records: Records,
+    coefficients: CoefficientPrior | None = None,
+    strict: bool = False,
+    declared: Declared | None = None,
+) -> tuple[Any, Rows]:
+    """Model of the formula's response, and what it reads of the records; `InputError` for what it cannot be.
+
+    `strict`: for contributions that read nothing off the table; terms that learn from it are refused.
+    """
+    if strict:
+        require_declared(formula, records.columns)
+    return bind_design(formula, family, records, design_of(formula, records), coefficients, strict, declared)
+
+
+def bind_design(
+    formula: Formula,
+    family: str,
+    records: Records,
+    X: np.ndarray,
+    coefficients: CoefficientPrior | None = None,
+    strict: bool = False,
+    declared: Declared | None = None,
+    apart: tuple[str, ...] = (),
+) -> tuple[Any, Rows]:
+    """As `bind_column`, with the design matrix X (distinct rows of the records, K); `apart` tells more lines apart."""
+    declared = declared or Declared()
+    if family == "ordinal" and not formula.has_intercept:
+        raise InputError(f"formula of {formula.response!r}, which is ordinal, must have an intercept, found none")
+    of = records.group((formula.response, *formula.covariates, *apart))
+    _, first = np.unique(of, return_index=True)
+    counts = np.bincount(of, records.counts).astype(np.int64)
+    model = FAMILIES[family].model(formula.response, declared, coefficients or ScaleMixturePrior(), X.shape[1])
+    values = records.columns[formula.response][first]
+    columns = model.read(formula.response, values, declared, strict)
+    if declared.limits is not None and "log_factorial" in columns:
+        beyond = declared.outside(columns["y"]) & ~((columns["y"] == 0) & has_own_zeros(family))
+        if beyond.any():
+            raise InputError(f"column {formula.response!r} must lie within its declared limits, found values beyond")
+    start = model.public_starts() if strict else model.start(columns, X[first], counts)
+    if not formula.intercept_only:
+        columns["X"] = X[first]
+    rows = Rows.pad(columns, of, start)
+    return model, rows.for_strict(model.peak(columns)) if strict else rows

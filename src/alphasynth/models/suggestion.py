@@ -1,0 +1,223 @@
+"""A model for a whole table, from its columns' types and ranges alone: a start, to be checked and edited by hand.
+
+No column's values are set beside another's. All of it was read off the table and is marked so, column by column:
+levels, limits and gaps, and the choice of families, formulas and budgets, which follow from them. Limits are rounded
+outward to coarse numbers, which one row rarely moves; a far one still can, so somebody must say that they are public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from alphasynth.errors import InputError
+from alphasynth.models.families import FAMILIES
+from alphasynth.models.gaps import missing
+from alphasynth.models.priors import NormalPrior
+from alphasynth.models.table_model import CHOSEN, ColumnModel, TableModel
+from alphasynth.tables.declared import Declared
+from alphasynth.tables.grouping import Stored
+from alphasynth.tables.inspection import POISSON
+
+# Numbers with at most this many values are levels; text with more is left out.
+FEW_VALUES, MOST_LEVELS = 8, 100
+# Coefficients that a column's formula may take; a covariate's levels, of text and of numbers, which are else taken as
+# the number that they are; columns on a right-hand side.
+MOST_COEFFICIENTS, MOST_COVARIATE_LEVELS, MOST_DUMMIES, MOST_COVARIATES = 40, 8, 8, 12
+# Positive values whose largest is so many times their smallest are called skewed; so many are 0 where zeros stand out.
+SKEWED, ZEROS = 20.0, 0.02
+# Covariates whose limits are so far apart, or so near, are scaled by them.
+WIDE, NARROW = 100.0, 0.4
+# Limits are multiples of a step of 1, 2 or 5 times a power of ten: the least that is at least this part of the range.
+STEPS = 5
+ORDER = (
+    *("bernoulli", "categorical", "normal", "log_normal", "two_part_normal", "two_part_log_normal"),
+    *("poisson", "negative_binomial"),
+)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A model (confidential until its declarations were checked), and columns that it leaves out, with reasons."""
+
+    model: TableModel
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What a column is to be: its family and what would be declared of it."""
+
+    name: str
+    family: str
+    declared: Declared
+
+
+def suggest_model(table: Stored, public: Sequence[str] = ()) -> Suggestion:
+    """A model of every column that can be modelled; those declared public come in on the right-hand side alone."""
+    names = list(table.column_names)
+    unknown = [name for name in public if name not in names]
+    if unknown:
+        raise InputError(f"column {unknown[0]!r} (declared public) is not in the table")
+    columns, unnamed, held_back, given = [], list[tuple[str, str]](), list[tuple[str, str]](), []
+    for name in names:
+        if not name.strip() or "`" in name or names.count(name) > 1:
+            twice = "its name occurs twice" if names.count(name) > 1 else "its name cannot stand in a formula"
+            unnamed += [(name, twice)] if (name, twice) not in unnamed else []
+            continue
+        found = _look(table, name)
+        if name in public:
+            given += [found] if isinstance(found, _Column) else []
+        elif isinstance(found, str):
+            held_back.append((name, found))
+        else:
+            columns.append(found)
+    if not columns:
+        raise InputError("a table must have a column that can be modelled, found none")
+    columns.sort(key=lambda column: ORDER.index(column.family))
+    made = [_model(column, [*given, *columns[:i]]) for i, column in enumerate(columns)]
+    # What a column is called is public; what it holds is not, nor that it was left out for it.
+    return Suggestion(TableModel.of(made, [name for name, _ in held_back]), (*unnamed, *held_back))
+
+
+def write_suggestion(suggestion: Suggestion, path: Path) -> None:
+    """Write a new file, for its owner's eyes; raise `InputError` where there is one."""
+    lines = "".join(f"# left out: {name} ({why})\n" for name, why in suggestion.left_out)
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            path.chmod(0o600)
+            stream.write(suggestion.model.toml() + ("\n" + lines if lines else ""))
+    except FileExistsError:
+        raise InputError(f"the suggestion must go to a new file, found one at {str(path)!r}") from None
+    except OSError as error:
+        raise InputError(f"the suggestion must go to a file that can be written, found {error.strerror}") from None
+
+
+def _look(table: Stored, name: str) -> _Column | str:
+    """What a column is to be, or why it is left out."""
+    grouped = table.group([name], ())
+    values, counts = grouped.columns.column(0), grouped.counts
+    gone = np.asarray(missing(values))
+    gaps = bool(gone.any())
+    held, counts = values.filter(pa.array(~gone)), counts[~gone]
+    if len(held) == 0:
+        return "it has no values"
+    kind = held.type.value_type if pa.types.is_dictionary(held.type) else held.type
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if len(held) == 1:
+        return "it has one value beside its gaps" if gaps else "it has one value"
+    plain = held.cast(pa.float64()) if is_number else held.cast(kind)
+    whole = is_number and bool((np.asarray(plain) == np.floor(np.asarray(plain))).all())
+    if len(held) == counts.sum() > 20 and (not is_number or whole):
+        return "every value differs: an identifier?"
+    found = _number(name, np.asarray(plain), counts, whole) if is_number else _label(name, plain)
+    if isinstance(found, str):
+        return found
+    marks = ["levels"] if found.declared.levels else ["whole"]
+    marks = ["limits", *marks] if found.declared.limits is not None else marks
+    return replace(
+        found, declared=replace(found.declared, missing="model" if gaps else None, read_off=(*marks, "missing"))
+    )
+
+
+def _label(name: str, values: Any) -> _Column | str:
+    """Levels in sorted order: whether they have another one, and so are ordinal, is for the user to say."""
+    levels = sorted(values.to_pylist())
+    if len(levels) > MOST_LEVELS:
+        return f"it has more than {MOST_LEVELS} levels: merge them"
+    family = "bernoulli" if len(levels) == 2 else "categorical"
+    return _Column(name, family, Declared(levels=tuple(levels)))
+
+
+def _number(name: str, values: np.ndarray, counts: np.ndarray, whole: bool) -> _Column | str:
+    """Levels of numbers with few values; counts; continuous values, with zeros apart where they stand out."""
+    if not np.isfinite(values).all():
+        return "it has infinite values"
+    if len(values) <= FEW_VALUES:
+        levels = tuple(int(v) if whole else v for v in sorted(values.tolist()))
+        return _Column(name, "bernoulli" if len(levels) == 2 else "categorical", Declared(levels=levels))
+    low, high = float(values.min()), float(values.max())
+    if whole and low == 0:
+        mean = np.average(values, weights=counts)
+        variance = np.average((values - mean) ** 2, weights=counts)
+        return _Column(name, "poisson" if variance <= POISSON * mean else "negative_binomial", Declared(whole=True))
+    zeros = counts[values == 0].sum() / counts.sum()
+    if low == 0 and zeros >= ZEROS:
+        positive = float(values[values > 0].min())
+        skewed = high / positive > SKEWED
+        family = "two_part_log_normal" if skewed else "two_part_normal"
+        limits = (round_number(positive, True), round_number(high, False) if skewed else outward(0.0, high)[1])
+        return _Column(name, family, Declared(limits=limits, whole=whole))
+    if low > 0 and high / low > SKEWED:
+        limits = (round_number(low, True), round_number(high, False))
+        return _Column(name, "log_normal", Declared(limits=limits, whole=whole))
+    return _Column(name, "normal", Declared(limits=outward(low, high), whole=whole))
+
+
+def round_number(size: float, down: bool) -> float:
+    """The nearest of 1, 2 and 5 times a power of ten below a positive number or above, and never the number itself.
+
+    >>> round_number(0.0123, True), round_number(77.0, False), round_number(20.0, True)
+    (0.01, 100.0, 10.0)
+    """
+    exact, power = Fraction(repr(size)), math.floor(math.log10(size))
+    near = [digit * Fraction(10) ** (power + shift) for shift in (-1, 0, 1) for digit in (1, 2, 5)]
+    return float(max(n for n in near if n < exact) if down else min(n for n in near if n > exact))
+
+
+def outward(low: float, high: float) -> tuple[float, float]:
+    """Multiples of a round step beyond both ends of a range, so that no limit is a record's own; 0 is nobody's.
+
+    >>> outward(18.0, 94.0), outward(0.0, 0.97), outward(-31.4, 1234.5)
+    ((0.0, 100.0), (0.0, 1.0), (-500.0, 1500.0))
+    """
+    ends = Fraction(repr(low)), Fraction(repr(high))
+    step = Fraction(repr(round_number(math.nextafter((high - low) / STEPS, 0), False)))
+    below, above = math.ceil(ends[0] / step) - 1, math.floor(ends[1] / step) + 1
+    return (0.0 if low == 0 else float(below * step), 0.0 if high == 0 else float(above * step))
+
+
+def _model(column: _Column, before: Sequence[_Column]) -> ColumnModel:
+    """A column on those before it, as many as its coefficients allow, with a part of the budget that suits them."""
+    room = MOST_COEFFICIENTS // max(len(column.declared.levels) - 1, 1) if column.family == "categorical" else 10**6
+    terms, used = [], 1
+    for other in [o for o in before if _width(o) <= MOST_COVARIATE_LEVELS][-MOST_COVARIATES:]:
+        if used + _width(other) <= room:
+            terms.append(_term(other))
+            used += _width(other)
+    name = f"`{column.name}`" if not column.name.isidentifier() else column.name
+    formula = f"{name} ~ {' + '.join(terms) if terms else '1'}"
+    size = FAMILIES[column.family].model(column.name, column.declared, NormalPrior(), used).prior.size
+    return ColumnModel.of(formula, column.family, round(math.sqrt(size), 1), column.declared, CHOSEN)
+
+
+def _width(column: _Column) -> int:
+    """Terms that a column makes on a right-hand side."""
+    levels = column.declared.levels
+    return len(levels) - 1 if levels and isinstance(levels[0], str) else len(levels) - 1 if _as_dummies(column) else 1
+
+
+def _as_dummies(column: _Column) -> bool:
+    """Whether a column of numbers takes a coefficient for each of its few levels: nothing says that it is linear."""
+    levels = column.declared.levels
+    return 2 < len(levels) <= MOST_DUMMIES and not isinstance(levels[0], str)
+
+
+def _term(column: _Column) -> str:
+    name = f"`{column.name}`" if not column.name.isidentifier() else column.name
+    if _as_dummies(column):
+        return f"C({name})"
+    if column.family in ("poisson", "negative_binomial") or "log_normal" in column.family:
+        return f"np.log1p({name})"
+    limits = column.declared.limits
+    if limits is not None and not NARROW <= limits[1] - limits[0] <= WIDE:
+        centre, half = (limits[0] + limits[1]) / 2, (limits[1] - limits[0]) / 2
+        return f"scale({name}, center={float(centre)!r}, scale={float(half)!r})"
+    return name

@@ -1,0 +1,302 @@
+"""`TableModel`: column models in an order in which each needs only those before it; read from and written to TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from alphasynth.errors import InputError, found, require_positive
+from alphasynth.models.families import FAMILIES
+from alphasynth.models.formula import Formula
+from alphasynth.tables.declared import READ_OFF, Declared, marks_of
+
+HEAD = """\
+# A model of a whole table: one [[column]] each, and what is declared public under [declared_public].
+# Everything in this file is treated as public and is listed in guarantee.json. Check it, edit it, and leave out of it
+# whatever must not be told.
+"""
+MARKED = """\
+# read_off_the_table lists what was read off the confidential table, and is public only once somebody says so: check it,
+# then take its name out of the list. Missing, listed without a line of its own: no gaps were seen. At the top stand
+# columns that were left out for what they hold. A strict mechanism refuses what is still listed, unless told
+# --confirm-public NAME,... or all.
+"""
+# What may be read off the table of a column's model; of a column that is not in the model, that it was left out.
+CHOSEN, LEFT_OUT = ("family", "formula", "budget"), "left_out"
+
+
+@dataclass(frozen=True)
+class ColumnModel:
+    """One column given others: a formula, a family, its public part of the budget, what is declared of it.
+
+    `where` names indicators and the values that they must have: the column is modelled, and generated, where they do.
+    `read_off` says which of family, formula and budget were chosen by a look at the table.
+
+    >>> ColumnModel.of("visits ~ age", "poisson").name
+    'visits'
+    """
+
+    formula: Formula
+    family: str
+    budget: float = 1.0
+    declared: Declared = field(default_factory=Declared)
+    where: tuple[tuple[str, bool], ...] = ()
+    read_off: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        formula: str,
+        family: str,
+        budget: float = 1.0,
+        declared: Declared | Mapping[str, Any] | None = None,
+        read_off: Sequence[str] = (),
+    ) -> ColumnModel:
+        """A column model from words; raise `InputError`."""
+        parsed = Formula.parse(formula)
+        if family not in FAMILIES:
+            near = get_close_matches(str(family), FAMILIES, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise InputError(
+                f"family of {parsed.response!r} must be one of {', '.join(FAMILIES)}, found {family!r}{hint}"
+            )
+        facts = declared if isinstance(declared, Declared) else Declared.of(parsed.response, declared or {})
+        marks = marks_of(f"{parsed.response!r}", read_off, CHOSEN)
+        return cls(parsed, family, require_positive(f"budget of {parsed.response!r}", budget), facts, (), marks)
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.formula.response
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Columns that must be there before this one is generated."""
+        return (*self.formula.covariates, *(name for name, _ in self.where))
+
+    @property
+    def gap(self) -> str | None:
+        """The indicator of its gaps, where it has one."""
+        own = indicator_of(self.name)
+        return own if (own, False) in self.where else None
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """Column models, each after those that it needs; raise `InputError` where there is no such order.
+
+    `left_out` are columns that have no model because of what they hold.
+
+    >>> model = TableModel.of([ColumnModel.of("visits ~ age", "poisson"), ColumnModel.of("age ~ 1", "poisson")])
+    >>> [column.name for column in model.columns]
+    ['age', 'visits']
+    """
+
+    columns: tuple[ColumnModel, ...]
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, columns: Sequence[ColumnModel], left_out: Sequence[str] = ()) -> TableModel:
+        """A table model of columns in any order."""
+        if not columns:
+            raise InputError("a model must have at least one column, found none")
+        names = [column.name for column in columns]
+        doubled = next((name for name in names if names.count(name) > 1), None)
+        if doubled is not None:
+            raise InputError(f"a column must have one formula, found {names.count(doubled)} for {doubled!r}")
+        both = next((name for name in left_out if name in names), None)
+        if both is not None:
+            raise InputError(f"columns that were left out must not be in the model, found {both!r}")
+        return cls(_in_order(columns), tuple(left_out))
+
+    @classmethod
+    def read(cls, path: Path) -> TableModel:
+        """A table model from a TOML file."""
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"the model file must be readable, found {error.strerror} at {str(path)!r}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+            where = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+            raise InputError(f"the model file must be TOML, found what is not in {path.name}: {where}") from None
+        return cls.parse(content)
+
+    @classmethod
+    def parse(cls, content: Mapping[str, Any]) -> TableModel:
+        """A table model from the content of a file; raise `InputError` for what is unknown or of the wrong kind."""
+        strange = [name for name in content if name not in ("column", "declared_public", READ_OFF)]
+        if strange:
+            raise InputError(f"a model file must hold [[column]] and [declared_public], found {strange[0]!r}")
+        entries, facts = content.get("column", []), content.get("declared_public", {})
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise InputError("columns of a model file must be written [[column]], found others")
+        if not isinstance(facts, dict) or not all(isinstance(fact, dict) for fact in facts.values()):
+            raise InputError("what is declared of a column must be written [declared_public.NAME], found otherwise")
+        columns = [_column(entry, facts) for entry in entries]
+        unknown = sorted(set(facts) - {column.name for column in columns})
+        if unknown:
+            raise InputError(f"declared_public must be of columns in the model, found {unknown[0]!r}")
+        return cls.of(columns, marks_of("the model", content.get(READ_OFF, ())))
+
+    def plain(self) -> dict[str, Any]:
+        """The content of a file."""
+        columns = [
+            {"formula": c.formula.text, "family": c.family, "budget": c.budget}
+            | ({READ_OFF: list(c.read_off)} if c.read_off else {})
+            for c in self.columns
+        ]
+        declared = {c.name: c.declared.plain() for c in self.columns if c.declared.plain()}
+        left_out = {READ_OFF: list(self.left_out)} if self.left_out else {}
+        return {**left_out, "column": columns, **({"declared_public": declared} if declared else {})}
+
+    def toml(self) -> str:
+        """As a `model.toml`."""
+        import tomli_w
+
+        content = self.plain()
+        columns = "\n".join("[[column]]\n" + tomli_w.dumps(entry) for entry in content.pop("column"))
+        facts = content.pop("declared_public", {})
+        parts = [tomli_w.dumps(content)] if content else []
+        parts += [columns, *([tomli_w.dumps({"declared_public": facts})] if facts else [])]
+        return HEAD + (MARKED if self.read_off else "") + "\n" + "\n".join(parts)
+
+    def column(self, name: str) -> ColumnModel:
+        """The model of one column."""
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def declared(self) -> dict[str, Declared]:
+        """What is declared of each column."""
+        return {column.name: column.declared for column in self.columns}
+
+    @property
+    def read_off(self) -> dict[str, tuple[str, ...]]:
+        """What was read off the table and nobody has confirmed, by column; of one without a model, that it has none."""
+        marks = {column.name: (*column.read_off, *column.declared.read_off) for column in self.columns}
+        marks |= dict.fromkeys(self.left_out, (LEFT_OUT,))
+        return {name: facts for name, facts in marks.items() if facts}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in the order of generation."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Columns that formulas read and that no formula makes: they must be public."""
+        needed = dict.fromkeys(name for column in self.columns for name in column.formula.covariates)
+        return tuple(name for name in needed if name not in self.names)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Parts of the budget, which sum to 1."""
+        total = sum(column.budget for column in self.columns)
+        return tuple(column.budget / total for column in self.columns)
+
+    def with_declared(self, declared: Mapping[str, Declared]) -> TableModel:
+        """The same columns with other declarations for some."""
+        return replace(self, columns=tuple(replace(c, declared=declared.get(c.name, c.declared)) for c in self.columns))
+
+    def with_indicators(self) -> TableModel:
+        """With a column for the gaps of each column that has them modelled, before it, and the budget halved for both.
+
+        Formulas that read a column with gaps read its indicator too: where a value is missing, a public one stands in.
+        """
+        gappy = {c.name: indicator_of(c.name) for c in self.columns if c.declared.missing in ("model", "public")}
+        columns: list[ColumnModel] = []
+        for column in self.columns:
+            more = [gappy[name] for name in column.formula.covariates if name in gappy]
+            whole = replace(column, formula=_with_terms(column.formula, more))
+            if column.name not in gappy:
+                columns.append(whole)
+                continue
+            half = column.budget / (2 if column.declared.missing == "model" else 1)
+            if column.declared.missing == "model":
+                columns.append(_indicator(whole, gappy[column.name], half))
+            columns.append(replace(whole, budget=half, where=((gappy[column.name], False),)))
+        return TableModel.of(columns, self.left_out)
+
+    def with_parts(self) -> TableModel:
+        """With columns in two parts as two columns: whether a value is not 0, and the value where it is not.
+
+        Each has half of the column's budget. A zero-inflated column becomes a hurdle: its zeros are one share. The
+        first part is modelled where the column itself was, the second where the first says so, too.
+        """
+        columns: list[ColumnModel] = []
+        for column in self.columns:
+            above = FAMILIES[column.family].above
+            if above is None:
+                columns.append(column)
+                continue
+            name, half = above_zero_of(column.name), column.budget / 2
+            columns.append(replace(_indicator(column, name, half), where=column.where))
+            columns.append(replace(column, family=above, budget=half, where=(*column.where, (name, True))))
+        return TableModel.of(columns, self.left_out)
+
+    @property
+    def helpers(self) -> frozenset[str]:
+        """Columns that stand for a part of another one, and are not released themselves."""
+        return frozenset(name for column in self.columns for name, _ in column.where)
+
+
+def indicator_of(name: str) -> str:
+    """The name of a column's indicator of gaps."""
+    return f"{name} is missing"
+
+
+def above_zero_of(name: str) -> str:
+    """The name of a column's indicator of values that are not 0."""
+    return f"{name} is not 0"
+
+
+def _indicator(column: ColumnModel, name: str, budget: float) -> ColumnModel:
+    """A column of two levels that is modelled by the terms of another one."""
+    text = f"`{name}` ~ {column.formula.right}"
+    return ColumnModel(Formula.parse(text), "bernoulli", budget, Declared(levels=(False, True)))
+
+
+def _with_terms(formula: Formula, names: Sequence[str]) -> Formula:
+    return Formula.parse(formula.text + "".join(f" + `{name}`" for name in names)) if names else formula
+
+
+def _of(entry: Mapping[str, Any]) -> str:
+    """Which column a message is about, as far as it is known."""
+    return f" for {entry['formula']!r}" if isinstance(entry.get("formula"), str) else ""
+
+
+def _column(entry: Mapping[str, Any], facts: Mapping[str, Any]) -> ColumnModel:
+    known = ("formula", "family", "budget")
+    strange = [name for name in entry if name not in (*known, READ_OFF)]
+    if strange:
+        raise InputError(f"a column of a model has a formula, a family and a budget, found {strange[0]!r}{_of(entry)}")
+    for name in known[:2]:
+        if not isinstance(entry.get(name), str):
+            what = found(entry[name]) if name in entry else "none"
+            raise InputError(f"a column of a model must have a {name}, found {what}{_of(entry)}")
+    name = Formula.parse(entry["formula"]).response
+    return ColumnModel.of(
+        entry["formula"],
+        entry["family"],
+        entry.get("budget", 1.0),
+        Declared.of(name, facts.get(name, {})),
+        entry.get(READ_OFF, ()),
+    )
+
+
+def _in_order(columns: Sequence[ColumnModel]) -> tuple[ColumnModel, ...]:
+    """Each column as early as it stands, but after those it needs."""
+    waiting, made = list(columns), list[ColumnModel]()
+    names = {column.name for column in columns}
+    while waiting:
+        done = {column.name for column in made}
+        ready = next((c for c in waiting if all(n in done or n not in names for n in c.needs)), None)
+        if ready is None:
+            circle = ", ".join(repr(column.name) for column in waiting)
+            raise InputError(f"columns must not need each other in a circle, found {circle}")
+        waiting.remove(ready)
+        made.append(ready)
+    return tuple(made)

@@ -1,0 +1,1 @@
+"""Figures, tables and pages, confidential and public. Imports `evaluation` and above."""

@@ -1,0 +1,125 @@
+"""Figures as files: PNG and SVG drawn by Matplotlib, and the numbers behind them as CSV."""
+
+from __future__ import annotations
+
+import csv
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from alphasynth.pages.marks import Bars, Figure, Line, Panel, Points, Reference, Tiles
+from alphasynth.pages.palette import shade
+from alphasynth.tables.text_cells import guarded
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDE, ROW, PLANE = 5.2, 0.42, 3.2  # inches: a panel's width, a violin's height, a plane's height
+LETTERS = 52  # of a title, to a panel's width
+LOOK: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "alphasynth",
+}
+COLUMNS = ("panel", "series", "mark", "x", "x_to", "y", "y_to", "records")
+
+
+def save(figure: Figure, folder: Path, mark: str = "") -> list[Path]:
+    """Write `name.png`, `name.svg` and `name.csv` into a folder; return their paths. Pictures bear the `mark`."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Sheet
+
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{figure.name}.{kind}" for kind in ("png", "svg", "csv")]
+    with matplotlib.rc_context(LOOK):
+        across = 2 if len(figure.panels) > 1 else 1
+        down = -(-len(figure.panels) // across)
+        tallest = max(max(ROW * len(panel.rows) + 1.2, 0) if panel.rows else PLANE for panel in figure.panels)
+        sheet = Sheet(figsize=(WIDE * across, tallest * down + 0.5), layout="constrained")
+        FigureCanvasAgg(sheet)
+        sheet.suptitle(textwrap.fill(figure.title, LETTERS * across))
+        sheet.supxlabel(mark, x=0.995, ha="right", fontsize=7, color="#8c1d18")
+        spaces = sheet.subplots(down, across, squeeze=False).ravel()
+        for space in spaces[len(figure.panels) :]:
+            space.set_visible(False)
+        for space, panel in zip(spaces, figure.panels, strict=False):
+            _draw(space, panel, figure.colours)
+        # No date: the same results make the same file.
+        sheet.savefig(files[0], dpi=160, metadata={"Software": None, "Description": figure.alt})
+        sheet.savefig(files[1], metadata={"Date": None, "Creator": None, "Description": figure.alt})
+    with files[2].open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: guarded(value) for name, value in line.items()} for line in figure.numbers())
+    return files
+
+
+def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
+    space.set_title(panel.title, fontsize=9)
+    if panel.tiles is not None:
+        _draw_tiles(space, panel.tiles)
+        return
+    space.set_xlabel(panel.x_label)
+    space.set_ylabel(panel.y_label)
+    for mark in panel.marks:
+        if isinstance(mark, Reference):
+            _draw_reference(space, mark, colours)
+        elif isinstance(mark, Points):
+            space.scatter(mark.x, mark.y, s=9, color=colours[mark.series], alpha=0.6, linewidths=0, label=mark.series)
+        elif isinstance(mark, Bars):
+            space.stairs(mark.shares, mark.edges, fill=True, color=colours[mark.series], alpha=0.5, label=mark.series)
+        elif isinstance(mark, Line):
+            space.plot(mark.x, mark.y, color=colours[mark.series], label=mark.series)
+    _draw_rows(space, panel, colours)
+    if panel.x_range is not None:
+        room = 0.03 * (panel.x_range[1] - panel.x_range[0])
+        space.set_xlim(panel.x_range[0] - room, panel.x_range[1] + room)
+    if not panel.rows:
+        space.set_ylim(bottom=0)
+        space.legend(frameon=False)
+
+
+def _draw_tiles(space: Axes, tiles: Tiles) -> None:
+    from matplotlib.colors import to_rgb
+
+    space.imshow([[to_rgb(shade(float(value))) for value in line] for line in tiles.values])
+    places = range(len(tiles.names))
+    space.set_xticks(places, tiles.names, rotation=60, ha="right", fontsize=6)
+    space.set_yticks(places, tiles.names, fontsize=6)
+    space.grid(visible=False)
+
+
+def _draw_reference(space: Axes, mark: Reference, colours: dict[str, str]) -> None:
+    if mark.to is not None:
+        space.axvspan(mark.at, mark.to, color="#757575", alpha=0.25, linewidth=0)
+        return
+    style: dict[str, Any] = {"linestyle": "--", "linewidth": 1.2}
+    style["color"] = colours[mark.series] if mark.series else "#555555"
+    if mark.axis == "y":
+        space.axhline(mark.at, **style)
+    else:
+        space.axvline(mark.at, **style)
+
+
+def _draw_rows(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
+    if not panel.rows:
+        return
+    for i, mark in enumerate(panel.rows):
+        place, colour = len(panel.rows) - 1 - i, colours[mark.series]
+        if len(mark.grid) == 1:
+            space.plot([mark.grid[0]] * 2, [place - 0.35, place + 0.35], color=colour, linewidth=3)
+        else:
+            reach = 0.42 * mark.density
+            space.fill_between(mark.grid, place - reach, place + reach, color=colour, alpha=0.55, linewidth=0.8)
+        ends, width = (mark.interval, 3.5) if mark.interval else ((mark.quartiles[0], mark.quartiles[2]), 1.5)
+        space.plot(ends, [place, place], color="#222222", linewidth=width, solid_capstyle="butt")
+        space.plot([mark.quartiles[1]], [place], "o", color="white", markeredgecolor="#222222", markersize=4)
+    space.set_yticks(range(len(panel.rows)), [mark.series for mark in reversed(panel.rows)])
+    space.grid(visible=False, axis="y")

@@ -1,0 +1,203 @@
+"""The public page: what the tables are, what is promised, how to use them; from a `Release` and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from alphasynth.catalogue import FAMILIES, MECHANISMS
+from alphasynth.evaluation.values import is_numeric, read_records
+from alphasynth.models.formula import Formula
+from alphasynth.pages import page
+from alphasynth.pages.public_use import how_to_use
+from alphasynth.privacy.accounting import as_written, counted, round_up
+from alphasynth.privacy.guarantee import ROW, SCOPES, STRICT, TARGET, PublicGuarantee, formulas_of
+from alphasynth.synthesis.release import Release
+from alphasynth.synthesis.statements import declared_gaps
+from alphasynth.tables.declared import READ_OFF
+from alphasynth.tables.frames import column_names
+from alphasynth.tables.grouping import Stored
+from alphasynth.tables.records import Records
+from alphasynth.tables.text_cells import WORDS
+
+
+def build(release: Release) -> page.Page:
+    """The page of a release."""
+    guarantee = release.guarantee
+    made = synthetic_columns(release)
+    gaps = declared_gaps(guarantee)
+    tables = [read_records(table, made, gaps) for table in release.tables]
+    response = next((n for n in reversed(made) if is_numeric(tables[0].columns[n])), made[0])
+    names = [f"table {i}" for i in range(1, len(tables) + 1)]
+    sections = [
+        page.Section("data", "What these data are", _data(release, tables, made)),
+        page.Section("guarantee", "What is promised, and what is not", _guarantee(guarantee)),
+        page.Section("use", "How to use them", how_to_use(release, names, tables, response)),
+        page.Section("files", "Files", _files(release, names, tables)),
+    ]
+    banners = (
+        []
+        if guarantee.releasable
+        else ["NOT FOR RELEASE: the random seed was fixed, so who guesses it can repeat the run."]
+    )
+    if guarantee.scope == TARGET:
+        banners.append("FOR STUDY: drawn by Markov chains; no privacy is promised of these tables (scope: target).")
+    return page.Page(
+        f"Synthetic data: {listed(made)}",
+        tuple(sections),
+        tuple(banners),
+        f"Made by alphasynth {guarantee.version} from the published tables and their guarantee alone.",
+        guarantee.mechanism,
+    )
+
+
+def _files(release: Release, names: list[str], tables: list[Records]) -> tuple[page.Block, ...]:
+    files = release.files or [""] * len(names)
+    lines = [(n, file, draw, t.n) for n, file, draw, t in zip(names, files, release.draws, tables, strict=True)]
+    return (
+        page.text("Beside these, guarantee.json says for programs what this page says."),
+        *([page.text(f"In these files {WORDS}.")] if release.guarded else []),
+        page.table("Tables, and the draw of parameters that each came from", ("table", "file", "draw", "rows"), lines),
+    )
+
+
+def synthetic_columns(release: Release) -> list[str]:
+    """Columns that were synthesized, in the tables' order."""
+    guarantee = release.guarantee
+    made = [entry["column"] for entry in guarantee.columns] or [Formula.parse(guarantee.formula).response]
+    table = release.tables[0]
+    held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
+    return [name for name in held if name in made]
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names in a title or sentence."""
+    head = ", ".join(names[:most])
+    return head + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _data(release: Release, tables: list[Records], made_columns: list[str]) -> tuple[page.Block, ...]:
+    guarantee = release.guarantee
+    public = ", ".join(guarantee.public_columns) or "none"
+    family = FAMILIES.get(guarantee.family, "")
+    limited = "each record's part in the fit being limited by a weight" if guarantee.rules else "without weights"
+    if guarantee.scope in (STRICT, TARGET):
+        limited = "what each record adds to the fit being bounded"
+    made = (
+        f"{_subject(made_columns)} synthetic: values were simulated by a statistical model fitted to "
+        f"{guarantee.n:,} confidential records, {limited}. A simulated value can equal a real one by chance."
+    )
+    mechanism = MECHANISMS.get(guarantee.mechanism, "")
+    return (
+        page.text(f"{made} {_kept(guarantee, tables)}"),
+        page.facts(
+            ("model", _model(guarantee, family)),
+            ("mechanism", guarantee.mechanism + (f" ({mechanism.split(';')[0]})" if mechanism else "")),
+            ("draws of parameters", f"{guarantee.m:,}, each with {counted(guarantee.tables_per_draw, 'table')}"),
+            ("columns declared public", public),
+        ),
+        *_columns(guarantee),
+    )
+
+
+def _subject(names: list[str]) -> str:
+    return f"The column {names[0]} is" if len(names) == 1 else f"The columns {listed(names, 12)} are"
+
+
+def _model(guarantee: PublicGuarantee, family: str) -> str:
+    if len(guarantee.columns) > 1:
+        return f"a chain of {len(guarantee.columns)} models, each column generated from those before it"
+    return f"{guarantee.formula}, {guarantee.family}" + (f" ({family})" if family else "")
+
+
+def _columns(guarantee: PublicGuarantee) -> list[page.Block]:
+    """Models of a chain's columns, and what was declared public of them."""
+    blocks = []
+    if len(guarantee.columns) > 1:
+        lines = [(e["column"], e["formula"], e["family"], e["share_of_budget"]) for e in guarantee.columns]
+        heads = ("column", "formula", "family", "part of the budget")
+        blocks.append(page.table("Models of the columns; tables keep these relations and no others", heads, lines))
+    if guarantee.declared_public:
+        facts = [
+            (name, "; ".join(f"{key} {_spoken(value)}" for key, value in fact.items() if key != READ_OFF))
+            for name, fact in guarantee.declared_public.items()
+        ]
+        blocks.append(page.table("Declared public, and not covered by the guarantee", ("column", "what"), facts))
+    for words, marks in (
+        ("Read off the confidential table, and confirmed as public", guarantee.confirmed_public),
+        ("Read off the confidential table, and declared by nobody", guarantee.read_off_the_table),
+    ):
+        said = [(name, _spoken(found).replace("_", " ")) for name, found in marks.items()]
+        blocks += [page.table(words, ("column", "what"), said)] if said else []
+    return blocks
+
+
+def _spoken(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _kept(guarantee: PublicGuarantee, tables: list[Records]) -> str:
+    """What can be said of the other columns."""
+    if not guarantee.public_columns:
+        return "There are no other columns."
+    used = {name for text in formulas_of(guarantee) for name in Formula.parse(text).covariates}
+    modelled = [name for name in guarantee.public_columns if name in used]
+    left = [name for name in guarantee.public_columns if name not in modelled]
+    words = "Columns declared public hold the confidential table's own values, which the guarantee does not cover"
+    words += "; their rows were drawn anew, with replacement." if tables[0].n != guarantee.n else "."
+    if modelled:
+        relation = guarantee.formula if len(guarantee.columns) < 2 else "the formulas below"
+        words += f" The tables keep the relation of {relation} as far as the model has it, and no other."
+    if left:
+        words += f" What is synthetic is unrelated to what is not in the model: {', '.join(left)}."
+    return words
+
+
+def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
+    epsilon = "none was set" if guarantee.epsilon is None else as_written(guarantee.epsilon)
+    return (
+        page.facts(
+            ("policy budget, epsilon in all", epsilon),
+            ("kind of promise", SCOPES.get(guarantee.scope, guarantee.scope)),
+            ("neighbouring databases", guarantee.neighbours),
+            ("unit of privacy", guarantee.unit),
+            ("records", f"{guarantee.n:,}, a number treated as public"),
+            ("posterior draws", f"{guarantee.num_draws:,}, by {guarantee.sampler}"),
+            *_strict_facts(guarantee),
+        ),
+        *contribution_table(guarantee),
+        page.text("The promise in words, and its limits:"),
+        page.items(*guarantee.promise.split("; ")),
+        page.note(f"In one sentence: {guarantee}"),
+    )
+
+
+def contribution_table(guarantee: PublicGuarantee) -> list[page.Block]:
+    """What a record adds in each column of a strict chain."""
+    if len(guarantee.columns) < 2 or not guarantee.contribution:
+        return []
+    lines = [tuple(words.split(": ", 1)) for words in guarantee.contribution]
+    return [page.table("What a record adds, by column", ("column", "contribution"), lines)]
+
+
+def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
+    """What a strict promise comes to in other currencies, and the public inputs that it rests on."""
+    if guarantee.scope != STRICT:
+        return []
+    concentrated = []
+    if guarantee.rho is not None:
+        at_delta = f"epsilon at delta {guarantee.delta:g}", round_up(guarantee.epsilon_at_delta or 0)
+        concentrated = [("zero-concentrated privacy, rho", round_up(guarantee.rho))]
+        if (guarantee.epsilon_at_delta or 0) < (guarantee.epsilon or 0):
+            concentrated.append(at_delta)
+    what = "a row" if guarantee.unit == ROW else "a unit"
+    return [
+        (f"epsilon when {what} is replaced", as_written(guarantee.epsilon_replace or 0)),
+        *concentrated,
+        (
+            "what a record adds",
+            "by column, see below" if len(guarantee.columns) > 1 else "; ".join(guarantee.contribution),
+        ),
+        *([("public grid", "; ".join(guarantee.grid))] if guarantee.grid else []),
+    ]

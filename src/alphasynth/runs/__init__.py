@@ -1,0 +1,1 @@
+"""Runs with their settings, folders, ledger and reports. Imports `league` and above."""

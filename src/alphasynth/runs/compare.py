@@ -1,0 +1,170 @@
+"""What `alphasynth compare` runs: entrants from options, standings, and the folder they are written to."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from alphasynth import __version__
+from alphasynth.errors import InputError, require_whole
+from alphasynth.inference.contribution import STRICT
+from alphasynth.interruption import Interruption
+from alphasynth.league.baselines import NOISES
+from alphasynth.league.page import SIMULATED, SPENDS, build, lines_of
+from alphasynth.league.standings import Standing, Table, compare, simulate_twin
+from alphasynth.mechanisms.mechanism import NAMES, OPTIONS
+from alphasynth.models.formula import Formula
+from alphasynth.pages import page
+from alphasynth.pages.images import save
+from alphasynth.runs.new_folder import new_folder
+from alphasynth.runs.run import Stage, open_settings, synthesizer_of
+from alphasynth.runs.settings import Settings
+from alphasynth.synthesizer import Synthesizer
+from alphasynth.tables.text_cells import guarded
+
+# Unless told: every mechanism that needs nothing more to be chosen, and CW where a radius was.
+ENTRANTS = ("Censored", "BetaDivergence", "Histogram", "BW", "LW", "LW_final", "SW", "Unweighted")
+WITH_RADIUS = ("CW", "CW_final")
+# Options that belong to some mechanisms only.
+GRID = ("limits", "step")
+OWN = ("radius", "relative", "within", "cap", "cut", "beta", "bound", *GRID)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was asked for; `options` are settings that the mechanisms share."""
+
+    options: dict[str, Any]
+    epsilons: tuple[float, ...]
+    mechanisms: tuple[str, ...]
+    repeats: int
+    twin: dict[str, float] | None
+    largest: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Done:
+    """What may be shown to who asked."""
+
+    opening: str
+    heads: tuple[str, ...]
+    cells: list[tuple[str, ...]]
+    notes: tuple[str, ...]
+
+
+def carry_out(asked: Comparison, out: Path, signals: Interruption, tell: Callable[[Stage], None]) -> Done:
+    """Compare, and write results.json, standings.csv, report.html and the figure."""
+    names = asked.mechanisms or (*ENTRANTS, *(WITH_RADIUS if asked.options.get("radius") is not None else ()))
+    _check_names(names)
+    require_whole("largest", asked.largest)
+    settings = _settings(asked, "Unweighted", None)
+    m = settings.m
+
+    def make(name: str, epsilon: float | None) -> Synthesizer:
+        return synthesizer_of(_settings(asked, name, epsilon))
+
+    for name in names:  # what cannot go together is refused before anything is read
+        if name not in NOISES:
+            make(name, None if name == "Unweighted" else max(asked.epsilons))
+    told = asked.mechanisms or asked.options.get("radius") is not None
+    notes = () if told else ("CW and CW_final take part when --radius is given.",)
+    taken = {option for name in names for option in (*OPTIONS.get(name, ()), *(GRID if name in STRICT else ()))}
+    idle = sorted(name for name in OWN if asked.options.get(name) is not None and name not in taken)
+    if idle:
+        raise InputError(f"options must be taken by one of the mechanisms compared, found --{', --'.join(idle)}")
+    # Only its holder may look into the folder, unless it was made from a twin.
+    with new_folder(out, signals, 0o777 if asked.twin else 0o700) as folder:
+        table = _table(asked, settings, make("Unweighted", None))
+        standings = compare(
+            asked.seed,
+            table,
+            make,
+            names,
+            asked.epsilons,
+            asked.repeats,
+            m,
+            asked.largest,
+            lambda *stage: tell(Stage(*stage)),
+        )
+        _write(folder, asked, table, standings, m, notes)
+    heads, lines = lines_of(standings)
+    cells = [tuple(page.cell(value).text for value in line) for line in lines]
+    opening = f"{SIMULATED} It has {table.twin}." if table.twin else SPENDS
+    return Done(opening, heads, cells, notes)
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in NAMES and name not in NOISES:
+            raise InputError(f"--mechanisms must be among {', '.join((*NAMES, *NOISES))}, found {name!r}")
+
+
+def _settings(asked: Comparison, name: str, epsilon: float | None) -> Settings:
+    """Settings of one mechanism: the shared ones, and those of the rest that it takes."""
+    taken = {*OPTIONS[name], *(GRID if name in STRICT else ())}
+    given = {key: value for key, value in asked.options.items() if value is not None}
+    shared = {key: value for key, value in given.items() if key not in OWN or key in taken}
+    table = shared.pop("table", "twin")
+    if name == "Unweighted":
+        epsilon = None
+    return Settings.of(
+        {**shared, "table": table, "mechanism": name, "out": ".", "seed": asked.seed}
+        | ({} if epsilon is None else {"epsilon": epsilon})
+    )
+
+
+def _table(asked: Comparison, settings: Settings, synthesizer: Synthesizer) -> Table:
+    if asked.twin is None:
+        return Table.of(synthesizer.read(open_settings(settings)))
+    if not isinstance(settings.formula, str) or not isinstance(settings.family, str):
+        raise InputError("--twin must be of one formula and family, found several")
+    formula = Formula.parse(settings.formula)
+    if not formula.intercept_only:
+        raise InputError(f"--twin must be of a formula without covariates, 'y ~ 1', found {settings.formula!r}")
+    phi = asked.twin.get("phi")
+    if (settings.family == "negative_binomial") != (phi is not None):
+        raise InputError("--twin needs phi for negative_binomial and none for poisson, found otherwise")
+    rows = int(asked.twin["rows"])
+    return simulate_twin(asked.seed, formula.response, settings.family, rows, asked.twin["mean"], phi)
+
+
+def _write(
+    folder: Path, asked: Comparison, table: Table, standings: list[Standing], m: int, notes: tuple[str, ...]
+) -> None:
+    built = build(table, standings, m, notes)
+    results = {
+        "confidential": not table.twin,
+        "about": SIMULATED if table.twin else SPENDS,
+        "twin": asked.twin,
+        "m": m,
+        "seed": asked.seed,
+        "largest": asked.largest,
+        "settings": {name: value for name, value in asked.options.items() if value is not None and name != "table"},
+        "version": __version__,
+        "standings": [{**asdict(s), "kept": s.kept} for s in standings],
+    }
+    text = json.dumps(_plain(results), indent=2, allow_nan=False)
+    (folder / "results.json").write_text(text + "\n", encoding="utf-8")
+    heads, lines = lines_of(standings)
+    with (folder / "standings.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(heads)
+        for line in lines:
+            writer.writerow([guarded(value.value if isinstance(value, page.Cell) else value) for value in line])
+    (folder / "report.html").write_text(page.render(built), encoding="utf-8")
+    for figure in built.figures:
+        save(figure, folder / "figures", "simulated twin" if table.twin else "confidential")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

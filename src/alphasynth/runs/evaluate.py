@@ -1,0 +1,214 @@
+"""One evaluation from addresses of tables to measures: what `alphasynth evaluate` runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from alphasynth.errors import InputError
+from alphasynth.evaluation.nearest import Nearest, nearest_distances
+from alphasynth.evaluation.risk import Aligned, MatchRates, match_rates, mean_rates
+from alphasynth.evaluation.utility import SEED, shared_columns
+from alphasynth.evaluation.values import QUANTILES, conform, gaps_among, is_numeric, plain, read_records
+from alphasynth.pages import confidential_page, measures, page
+from alphasynth.pages.confidential_page import RADII, Outcome, measured
+from alphasynth.pages.measures import Lines, is_vector
+from alphasynth.pages.palette import SYNTHETIC
+from alphasynth.privacy.guarantee import SPREAD
+from alphasynth.tables.opening import is_database, open_table
+from alphasynth.tables.records import Records
+from alphasynth.tables.text_cells import CSV_CELLS
+
+COMPARED = "What was compared"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compare, and how."""
+
+    confidential: str
+    synthetic: tuple[str, ...]
+    columns: Sequence[str] | None = None
+    target: str | None = None
+    quantiles: Sequence[float] | None = None
+    regressions: Sequence[str] | None = None
+    draws: Sequence[float] | None = None
+    radii: Sequence[float] | None = None
+    relative: bool = True
+    known: tuple[str, ...] = ()
+    aligned: bool = False
+    holdout: str | None = None
+    survey_weights: str | None = None
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What came out (confidential)."""
+
+    held: Records = field(repr=False)
+    outcome: Outcome
+    names: tuple[str, ...] = ()
+    nearest: Nearest | None = None
+
+    @property
+    def tables(self) -> dict[str, Lines]:
+        """Every measure as a table."""
+        label, utility = self.outcome.label, self.outcome.utility
+        assert utility is not None
+        of = {label: utility}
+        found = {
+            "statistics": measures.statistic_lines(of, {label: is_vector(self.outcome.rules)}),
+            **({"weighted_statistics": measures.weighted_lines(of)} if utility.weighted else {}),
+            **({"shares": measures.share_lines(of)} if utility.shares else {}),
+            "distances": measures.distance_lines(of),
+            "propensity": measures.propensity_lines(of),
+            "associations": measures.association_lines(of),
+            "regression": measures.coefficient_lines(of),
+            "identification_risk": measures.risk_lines({label: self.outcome.risks}),
+            "match_rates": measures.match_lines({label: self.outcome.rates}),
+        }
+        if self.nearest is not None:
+            found["nearest_records"] = measures.nearest_lines(label, self.nearest)
+        return found
+
+    def html(self) -> str:
+        """A confidential page of it."""
+        rows = ", ".join(
+            f"{name} ({table.n:,} rows)" for name, table in zip(self.names, self.outcome.tables, strict=True)
+        )
+        blocks = [page.text(f"{self.held.n:,} confidential records with {rows}.")]
+        if self.nearest is not None:
+            lines = measures.nearest_lines(self.outcome.label, self.nearest)
+            blocks += [page.table(lines.caption, lines.heads, lines.lines), page.note(lines.note)]
+        built = confidential_page.build(
+            f"Evaluation: {self.held.response}", self.held, [self.outcome], blocks, claim=COMPARED
+        )
+        return page.render(built)
+
+
+def run(request: Request) -> Evaluation:
+    """Open the tables, compare them, measure risk; raise `InputError` for what does not fit together."""
+    options = {"delimiter": request.delimiter, "encoding": request.encoding}
+    in_order = request.aligned
+    if in_order and any(is_database(address) for address in (request.confidential, *request.synthetic)):
+        raise InputError("--aligned needs files, whose rows have an order, found a table of a database")
+    confidential = open_table(request.confidential, in_order=in_order, **options)  # type: ignore[arg-type]
+    origins = [_origin(address) for address in request.synthetic]
+    synthetic = [
+        open_table(address, in_order=in_order, guarded=origin is not None and origin.guarded)
+        for address, origin in zip(request.synthetic, origins, strict=True)
+    ]
+    names = shared_columns([confidential, *synthetic], request.columns)
+    names = list(dict.fromkeys((*names, *request.known)))
+    rules = sorted({rule for origin in origins if origin is not None for rule in origin.rules})
+    gaps = gaps_among([confidential, *synthetic], names)
+    held = read_records(confidential, names, gaps)
+    target = request.target or next((name for name in names if is_numeric(held.columns[name])), names[0])
+    if target not in held.columns:
+        raise InputError(f"--target must be one of the columns compared, found {target!r}")
+    if target in request.known:
+        raise InputError(f"--known must not hold the column that risk is measured on, found {target!r}")
+    if request.aligned and not is_numeric(held.columns[target]):
+        raise InputError(f"--aligned needs a numeric column to match on, found {target!r}")
+    held = _of(held, target)
+    tables = [conform(held, read_records(table, names, gaps)) for table in synthetic]
+    radii = [(radius, request.relative) for radius in request.radii or ()] or list(RADII)
+    outcome = measured(
+        None,
+        SYNTHETIC,
+        rules,
+        held,
+        tables,
+        _draws(request, origins),
+        request.regressions,
+        request.quantiles or QUANTILES,
+        radii,
+        request.known,
+        _aligned(held, tables, request.known, radii) if request.aligned else (),
+        scalar=_spread(origins),
+        survey_weights=request.survey_weights,
+    )
+    nearest = None
+    if request.holdout is not None:
+        rng = np.random.default_rng(SEED)
+        holdout = conform(held, read_records(open_table(request.holdout), names, gaps))
+        nearest = nearest_distances(rng, held, tables, holdout)
+    shown = tuple(
+        "a table of a database" if is_database(address) else Path(address).name for address in request.synthetic
+    )
+    return Evaluation(held, outcome, shown, nearest)
+
+
+def _of(records: Records, target: str) -> Records:
+    return Records(target, records.columns, records.counts, records.index)
+
+
+def _draws(request: Request, origins: Sequence[_Origin | None]) -> list[int] | None:
+    """The draw of each table: as told, or as the guarantee.json beside each table says; no two releases share one."""
+    if request.draws is not None:
+        if not all(math.isfinite(draw) and draw == int(draw) for draw in request.draws):
+            raise InputError("--draws must be whole numbers, found others")
+        return [int(draw) for draw in request.draws]
+    keys = [(origin.folder, origin.draw) for origin in origins if origin is not None]
+    if len(keys) < len(origins):
+        return None
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), start=1)}
+    return [numbers[key] for key in keys]
+
+
+class _Origin(NamedTuple):
+    """What a guarantee.json says of a table that lies beside it."""
+
+    folder: Path
+    draw: int
+    rules: tuple[str, ...]
+    guarded: bool
+    spread: float | str | None
+
+
+def _spread(origins: Sequence[_Origin | None]) -> float | str | None:
+    """How the tables' draws are spread, as `combine` takes it, where every guarantee.json says the same."""
+    said = {None if origin is None else origin.spread for origin in origins}
+    return said.pop() if len(said) == 1 else None
+
+
+def _origin(address: str) -> _Origin | None:
+    if is_database(address):
+        return None
+    path = Path(address).absolute()
+    try:
+        statement = json.loads((path.parent / "guarantee.json").read_text(encoding="utf-8"))
+        draws = {str(entry["file"]): int(entry["draw"]) for entry in statement["tables"]}
+        spread = SPREAD if statement.get("combining") == SPREAD else statement.get("scalar")
+        if not (spread is None or spread == SPREAD or (isinstance(spread, float | int) and 0 < spread <= 1)):
+            return None
+        rules = tuple(map(str, statement["rules"]))
+        return _Origin(path.parent, draws[path.name], rules, CSV_CELLS in statement, spread)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _aligned(
+    held: Records, tables: Sequence[Records], known: Sequence[str], radii: Sequence[tuple[float, bool]]
+) -> tuple[tuple[str, MatchRates], ...]:
+    """Match rates of tables whose rows stand in the confidential table's order."""
+    own = np.asarray(held.columns[held.response], np.float64)[held.rows_in_order]
+    group = held.group(known)[held.rows_in_order]
+    for table in tables:
+        if table.n != held.n:
+            raise InputError(f"aligned tables must have as many rows, found {held.n:,} and {table.n:,}")
+        for name in known:
+            sides = [plain(records.columns[name])[records.rows_in_order] for records in (held, table)]
+            if not np.array_equal(*sides):
+                raise InputError(f"aligned tables must have the same values in known columns, found others in {name!r}")
+    values = [np.asarray(table.columns[held.response], np.float64)[table.rows_in_order] for table in tables]
+    pairs = [Aligned(own, other, group) for other in values]
+    return tuple((measures.reach(*reach), mean_rates([match_rates(pair, *reach) for pair in pairs])) for reach in radii)

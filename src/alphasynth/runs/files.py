@@ -1,0 +1,209 @@
+"""The files of a run beside its synthetic tables: the guarantee for all, weights, draws and the rest for the few."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alphasynth import __version__
+from alphasynth.audits.finding import Finding, as_lines
+from alphasynth.mechanisms.chain import AnyFit, JointFit, columns_of
+from alphasynth.mechanisms.fit import Fit
+from alphasynth.mechanisms.rounds import round_labels
+from alphasynth.mechanisms.rules import kind
+from alphasynth.mechanisms.weighting import Weighting
+from alphasynth.privacy.guarantee import ROW, Guarantee, PublicGuarantee
+from alphasynth.runs.folder import CONFIDENTIAL, SUMMARY, Staging
+from alphasynth.runs.settings import Settings
+from alphasynth.synthesizer import Synthesizer
+from alphasynth.tables.databases import without_password
+from alphasynth.tables.opening import is_database, split_address
+from alphasynth.tables.text_cells import CSV_CELLS, WORDS
+
+ROWS_AT_A_TIME = 1_000_000
+MODEL = "model.toml"
+# What a guarantee says, beside what it was made from.
+STATEMENTS = ("epsilon", "scope", "promise", "neighbours", "releasable", "epsilon_replace", "rho", "epsilon_at_delta")
+
+
+def state(public: PublicGuarantee, files: Sequence[str], guarded: bool = False) -> dict[str, Any]:
+    """The public guarantee for `guarantee.json`, with the draw that each file came from and how text is written."""
+    budget = "no policy budget was set" if public.epsilon is None else "the epsilon stated is the policy's"
+    return {
+        "statement": str(public),
+        "budget": budget,
+        **asdict(public),
+        "n_is_public": True,
+        "public_inputs": [name for name in vars(public) if name not in STATEMENTS],
+        "policy_epsilon_is_for": "one row of the table" if public.unit == ROW else "one row that took part",
+        "tables": [{"file": name, "draw": i // public.tables_per_draw + 1} for i, name in enumerate(files)],
+        **({CSV_CELLS: WORDS} if guarded else {}),
+    }
+
+
+def write_confidential(
+    staging: Staging,
+    settings: Settings,
+    synthesizer: Synthesizer,
+    seconds: dict[str, float],
+    audited: Finding | None = None,
+) -> None:
+    """Records, draws, summary and settings; all that was computed from single records stays here."""
+    folder, trail, guarantee = staging.confidential, synthesizer.trail_, synthesizer.guarantee_
+    last = trail.fits[-1]
+    rounds = synthesizer.weightings_
+    _write_records(folder / "records.parquet", last, rounds[-1].alpha)
+    if isinstance(last, JointFit) and last.alpha_distinct.ndim == 2:
+        _write_weights(folder / "weights_by_column.parquet", last)
+    if settings.by_row:
+        _write_rows(folder / "rows.parquet", last, rounds[-1].alpha, synthesizer.row_numbers_)
+    _write_rounds(folder / "rounds.parquet", rounds)
+    _write_draws(folder / "draws.parquet", rounds, trail.fits, synthesizer.picked_)
+    repeat = replace(settings, table=_repeatable(settings.table))
+    if settings.model is not None:  # the model as it was, where it stays with the run
+        repeat = replace(repeat, model=str(Path(settings.out) / CONFIDENTIAL / MODEL))
+    if synthesizer.model is not None:
+        (folder / MODEL).write_text(synthesizer.model.toml(), encoding="utf-8")
+    (folder / "run.toml").write_text(repeat.toml(), encoding="utf-8")
+    summary = {
+        "run": staging.run,
+        "version": __version__,
+        "releasable": guarantee.releasable,
+        "guarantee": str(guarantee),
+        "scope": guarantee.scope,
+        "released": asdict(guarantee.public()),  # what release/ must still say when the pages are made again
+        "n": guarantee.n,
+        "distinct_rows": last.records.size,
+        "delta": guarantee.delta,
+        "epsilon_per_draw": guarantee.epsilon_per_draw,
+        "epsilon_total": guarantee.epsilon_total,
+        "epsilon_unit": guarantee.epsilon_unit,
+        "policy_epsilon": guarantee.policy_epsilon,
+        "rounds": [
+            {"label": label, **_round(fit, trail.rules[i - 1] if i else None, trail.seconds[i], guarantee)}
+            for i, (label, fit) in enumerate(zip(round_labels(trail), trail.fits, strict=True))
+        ],
+        "audit": None if audited is None else as_lines(audited),
+        "searches": [asdict(search) for search in trail.searches],
+        "seconds": seconds,
+    }
+    write_json(folder / SUMMARY, summary)
+
+
+def _repeatable(address: str) -> str:
+    """A table's address for `run.toml`: absolute, and without a password."""
+    if not is_database(address):
+        return str(Path(address).absolute())
+    url, table = split_address(address)
+    if url.startswith("duckdb://"):
+        return f"duckdb://{Path(url.removeprefix('duckdb://')).absolute()}::{table}"
+    return f"{without_password(url)}::{table}"
+
+
+def _round(fit: AnyFit, rule: Any, seconds: float, guarantee: Guarantee) -> dict[str, Any]:
+    delta = fit.lipschitz.overall
+    first = "Unweighted" if guarantee.strict is None else guarantee.mechanism
+    return {
+        "rule": first if rule is None else type(kind(rule)).__name__,
+        "settled": {} if rule is None else _settled(kind(rule)),
+        "delta": delta,
+        "epsilon": 2 * delta if guarantee.strict is None else guarantee.epsilon_per_draw,
+        "mean_alpha": fit.mean_alpha,
+        "diagnostics": _diagnostics(fit),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _settled(rule: Any) -> dict[str, Any]:
+    held = asdict(rule)
+    if isinstance(held.get("radius"), tuple):
+        held["radius"] = dict(held["radius"])
+    return held
+
+
+def _diagnostics(fit: AnyFit) -> Any:
+    """Of one column's draws, or of each column's."""
+    if isinstance(fit, Fit):
+        return asdict(fit.draws.diagnostics)
+    return {name: asdict(column.draws.diagnostics) for name, column in zip(fit.names, fit.columns, strict=True)}
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON."""
+    path.write_text(json.dumps(_plain(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: numbers that are not finite as words."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _write_records(path: Path, fit: AnyFit, alpha: np.ndarray) -> None:
+    """One line per distinct row: its values, how many records have them, alpha, Lipschitz bound."""
+    columns = {name: pa.array(np.asarray(column)) for name, column in fit.records.columns.items()}
+    ours = {"count": fit.records.counts, "alpha": alpha, "lipschitz": fit.lipschitz.by_distinct}
+    for name, values in ours.items():
+        while name in columns:
+            name += "_"
+        columns[name] = pa.array(values)
+    pq.write_table(pa.table(columns), path)
+
+
+def _write_weights(path: Path, fit: JointFit) -> None:
+    """One line per line of `records.parquet`, in its order: the weight of each column."""
+    pq.write_table(pa.table(list(fit.alpha_distinct.T), names=list(fit.names)), path)
+
+
+def _write_rows(path: Path, fit: AnyFit, alpha: np.ndarray, numbers: np.ndarray | None) -> None:
+    """One line per row of the file that took part: its number, from 1, alpha and Lipschitz bound."""
+    index, bounds = fit.records.rows_in_order, fit.lipschitz.by_distinct
+    schema = pa.schema({"row": pa.int64(), "alpha": pa.float64(), "lipschitz": pa.float64()})
+    with pq.ParquetWriter(path, schema) as writer:
+        for first in range(0, len(index), ROWS_AT_A_TIME):
+            lines = index[first : first + ROWS_AT_A_TIME]
+            row = np.arange(first, first + len(lines)) if numbers is None else numbers[first : first + len(lines)]
+            writer.write_table(pa.table([row + 1, alpha[lines], bounds[lines]], schema=schema))
+
+
+def _write_rounds(path: Path, rounds: Sequence[Weighting]) -> None:
+    """One line per round and line of `records.parquet`, in its order: alpha and Lipschitz bound."""
+    label = pa.DictionaryArray.from_arrays(
+        np.repeat(np.arange(len(rounds), dtype=np.int8), len(rounds[0].alpha)), [w.label for w in rounds]
+    )
+    alpha, bounds = (np.concatenate([getattr(w, name) for w in rounds]) for name in ("alpha", "lipschitz"))
+    pq.write_table(pa.table({"round": label, "alpha": alpha, "lipschitz": bounds}), path)
+
+
+def _write_draws(path: Path, rounds: Sequence[Weighting], fits: Sequence[AnyFit], picked: np.ndarray) -> None:
+    """One line per draw of each round: whether it was released, mu, and the parameters, one column per entry.
+
+    Of a chain, parameters have their column's name before them.
+    """
+    tables = []
+    for number, (w, fit) in enumerate(zip(rounds, fits, strict=True), start=1):
+        fewest = min(column.draws.num_draws for column in columns_of(fit))
+        released = np.zeros(fewest, bool)
+        if number == len(rounds):
+            released[picked] = True
+        columns: dict[str, Any] = {"round": [w.label] * len(released), "released": released}
+        stems = [f"{name}: " for name in fit.names] if isinstance(fit, JointFit) and len(fit.names) > 1 else [""]
+        for stem, column in zip(stems, columns_of(fit), strict=True):
+            for name, values in column.draws.theta.items():
+                flat = values.reshape(len(values), -1)[:fewest]
+                labels = [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(flat.shape[1])]
+                columns |= dict(zip([stem + label for label in labels], flat.T, strict=True))
+        if w.mu is not None:
+            columns["mu"] = w.mu
+        tables.append(pa.table(columns))
+    pq.write_table(pa.concat_tables(tables), path)

@@ -1,0 +1,197 @@
+"""A run folder read back: its release, and what stayed inside; refused where a file of it is missing or another's."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alphasynth.errors import InputError
+from alphasynth.evaluation.values import conform, is_numeric, read_records, values_of
+from alphasynth.mechanisms.weighting import Weighting
+from alphasynth.models.table_model import indicator_of
+from alphasynth.privacy.guarantee import PublicGuarantee
+from alphasynth.runs.folder import CONFIDENTIAL, RELEASE, SUMMARY
+from alphasynth.runs.settings import fits
+from alphasynth.synthesis.release import Release
+from alphasynth.synthesis.statements import declared_gaps
+from alphasynth.tables.grouping import Grouped, Stored
+from alphasynth.tables.opening import open_table
+from alphasynth.tables.records import Records
+from alphasynth.tables.text_cells import CSV_CELLS
+
+GUARANTEE = "guarantee.json"
+# With more distinct rows than this the m tables would not fit beside each other.
+MOST_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class RunResults:
+    """What a run left (confidential, all but `release`).
+
+    `held` are the confidential records, and `tables` the synthetic ones, on the columns that both have; on the response
+    alone, `left_out`, where there are too many distinct rows.
+    """
+
+    release: Release
+    summary: Mapping[str, Any] = field(repr=False)
+    settings: Mapping[str, Any] = field(repr=False)
+    held: Records = field(repr=False)
+    tables: tuple[Records, ...] = field(repr=False)
+    rounds: tuple[Weighting, ...] = field(repr=False)
+    left_out: bool = False
+
+
+def read_run(run: Path) -> RunResults:
+    """Read a run folder; raise `InputError` where a file of it is missing."""
+    release, folder = read_release(run / RELEASE), run / CONFIDENTIAL
+    summary, settings = _json(folder / SUMMARY), _toml(folder / "run.toml")
+    _check_same_run(release, summary, settings)
+    held = _records(folder / "records.parquet")
+    rounds = _rounds(folder, held.counts)
+    held = replace(held, response=shown_response(release.guarantee, held))
+    left_out = held.size > MOST_ROWS and len(held.columns) > 1
+    gaps = declared_gaps(release.guarantee)
+    held = _alone(held) if left_out else _released(held, [*release.tables[0].column_names, *map(indicator_of, gaps)])
+    names = [name for name in held.columns if name in release.tables[0].column_names]
+    release = replace(release, tables=tuple(_Read.of(table, names) for table in release.tables))
+    tables = tuple(conform(held, read_records(table, names, gaps)) for table in release.tables)
+    return RunResults(release, summary, settings, held, tables, tuple(rounds), left_out)
+
+
+def shown_response(guarantee: PublicGuarantee, held: Records) -> str:
+    """The column that figures of one column show: of a chain, the last one of numbers."""
+    made = [entry["column"] for entry in guarantee.columns if entry["column"] in held.columns]
+    numeric = [name for name in made if is_numeric(held.columns[name])]
+    return (numeric or made or [held.response])[-1]
+
+
+def read_release(folder: Path) -> Release:
+    """The release in a folder: its guarantee, and its tables where they are stored; raise `InputError`."""
+    statement = _json(folder / GUARANTEE)
+    kinds = typing.get_type_hints(PublicGuarantee)
+    held: dict[str, Any] = {name: statement[name] for name in kinds if name in statement}
+    needed = [f.name for f in fields(PublicGuarantee) if f.default is MISSING and f.default_factory is MISSING]
+    entries = statement.get("tables")
+    files = [entry.get("file") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    named = tuple(name for name in files if isinstance(name, str) and Path(name).name == name)
+    known = all(name in held for name in needed) and all(fits(value, kinds[name]) for name, value in held.items())
+    if not named or len(named) < len(files) or not known:
+        raise InputError(f"{folder.name}/{GUARANTEE} must be one that alphasynth wrote, found another")
+    if any((folder / name).is_symlink() for name in named):
+        raise InputError(f"{folder.name} must hold its tables, found a link to another place")
+    held |= {name: tuple(value) for name, value in held.items() if isinstance(value, list)}
+    guarded = CSV_CELLS in statement
+    tables = tuple(open_table(folder / name, guarded=guarded) for name in named)
+    return Release(tables, PublicGuarantee(**held), named, guarded)
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """A stored table whose distinct rows are at hand: both pages group them, and the file is read once."""
+
+    column_names: tuple[str, ...]
+    names_are_public: bool
+    lines: Grouped
+
+    @classmethod
+    def of(cls, table: Stored, names: Sequence[str]) -> _Read:
+        """Group a table on the columns that the pages compare."""
+        return cls(tuple(names), table.names_are_public, table.group(names, ()))
+
+    def group(self, names: Sequence[str], public: Sequence[str]) -> Grouped:
+        """Group on some of the columns; none are to be released."""
+        columns, counts = self.lines.columns.select(list(names)), self.lines.counts
+        if tuple(names) != self.column_names:
+            numbered = columns.rename_columns([f"c{i}" for i in range(len(names))]).append_column("n", pa.array(counts))
+            grouped = numbered.group_by(numbered.column_names[:-1]).aggregate([("n", "sum")])
+            columns = grouped.select(numbered.column_names[:-1]).rename_columns(list(names))
+            counts = grouped.column("n_sum").to_numpy()
+        return replace(self.lines, columns=columns, counts=counts, index=None)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    with _explained(path):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError(path.name)
+        return content
+
+
+def _parquet(path: Path) -> pa.Table:
+    with _explained(path):
+        return pq.read_table(path)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """One sentence for a file that is missing or is not what it should be."""
+    try:
+        yield
+    except (OSError, ValueError, RecursionError) as error:
+        name = f"{path.parent.name}/{path.name}"
+        if isinstance(error, FileNotFoundError):
+            raise InputError(f"a run folder must hold {name}, found none") from None
+        raise InputError(f"{name} must be as alphasynth wrote it, found what cannot be read") from None
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    with _explained(path):
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _check_same_run(release: Release, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Refuse a release that is not of this run, or was edited: nothing is computed on its word alone."""
+    guarantee = release.guarantee
+    if "released" not in summary:
+        raise InputError(f"{CONFIDENTIAL}/{SUMMARY} must hold what was released, found nothing: make the run again")
+    stated = json.loads(json.dumps(asdict(guarantee)))
+    inside = (summary["released"], settings.get("mechanism"), settings.get("m"), summary.get("n"))
+    if inside != (stated, guarantee.mechanism, guarantee.m, guarantee.n):
+        raise InputError("release and confidential folder must be of one run, found two")
+    if len(release.files) != guarantee.m * guarantee.tables_per_draw:
+        raise InputError(f"{RELEASE}/{GUARANTEE} must name every table of the run, found fewer or more")
+
+
+def _records(path: Path) -> Records:
+    """The confidential records of a run, from its own file."""
+    lines = _parquet(path)
+    names = lines.column_names[:-3]  # then come count, alpha and Lipschitz bound
+    counts = lines.column(len(names)).to_numpy()
+    columns = {name: np.asarray(lines.column(name).to_numpy()) for name in names}
+    return Records(names[0], columns, counts, None)
+
+
+def _alone(held: Records) -> Records:
+    """The response without the other columns."""
+    values = values_of(held, held.response)
+    return Records(held.response, {held.response: values.values}, values.counts, None)
+
+
+def _released(held: Records, names: Sequence[str]) -> Records:
+    """The columns that the synthetic tables have too; a rule may read others."""
+    columns = {name: column for name, column in held.columns.items() if name in names}
+    return replace(held, columns=columns)
+
+
+def _rounds(folder: Path, counts: np.ndarray) -> list[Weighting]:
+    """Weights, bounds and draws of mu of every round."""
+    lines = _parquet(folder / "rounds.parquet")
+    draws = _parquet(folder / "draws.parquet")
+    alpha, bounds = (lines.column(name).to_numpy().reshape(-1, len(counts)) for name in ("alpha", "lipschitz"))
+    labels = list(dict.fromkeys(lines.column("round").to_pylist()[:: len(counts)]))
+    of = np.asarray(draws.column("round").to_pylist())
+    mu = draws.column("mu").to_numpy() if "mu" in draws.column_names else None
+    return [
+        Weighting(label, counts, alpha[i], bounds[i], None if mu is None else mu[of == label])
+        for i, label in enumerate(labels)
+    ]

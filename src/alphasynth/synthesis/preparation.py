@@ -1,0 +1,188 @@
+"""What a request makes of a table: its records, the layout of the release, and the problem to fit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+from alphasynth.errors import InputError
+from alphasynth.inference.automatic import Automatic
+from alphasynth.inference.contribution import Censored, Recentred, Strict
+from alphasynth.inference.public_grid import PublicGrid
+from alphasynth.inference.sampler import Sampler
+from alphasynth.mechanisms import strict
+from alphasynth.mechanisms.binding import BoundTable, bind_table
+from alphasynth.mechanisms.chain import AnyProblem, Chain
+from alphasynth.mechanisms.fit import Problem, in_64_bit
+from alphasynth.mechanisms.guide import guide_of
+from alphasynth.mechanisms.mechanism import Mechanism
+from alphasynth.mechanisms.rules import BW, Given, PerColumn
+from alphasynth.mechanisms.scored import Scored
+from alphasynth.models.families import FAMILIES, bind_column
+from alphasynth.models.gaps import frame_without_gaps, without_gaps
+from alphasynth.models.model import Model, Rows
+from alphasynth.models.own_model import OwnModel
+from alphasynth.models.priors import NormalPrior
+from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.privacy.accounting import per_draw, split
+from alphasynth.synthesis.public_types import with_public_types
+from alphasynth.synthesis.request import Request
+from alphasynth.synthesis.simulation import Layout
+from alphasynth.tables.frames import Frame, column_names
+from alphasynth.tables.grouping import Grouped, Stored
+from alphasynth.tables.records import Records
+
+# Chains have columns that others determine, such as indicators that exclude each other: under the paper's prior, whose
+# tails are heavy, their coefficients would wander off.
+CHAIN_PRIOR = NormalPrior(2.5)
+
+
+class Read(NamedTuple):
+    """A table as it was read (confidential): records, layout, what a store grouped it into, the model of its gaps."""
+
+    records: Records
+    layout: Layout
+    grouped: Grouped | None
+    model: TableModel | None
+
+
+def read(request: Request, table: Frame | Stored) -> Read:
+    """The records on every column in use, the layout of the release, and what a stored table was grouped into.
+
+    The layout of a strict release has the types that declarations make.
+    """
+    found = _read(request, table)
+    if not request.strict:
+        return found
+    return found._replace(layout=with_public_types(found.layout, request, found.model))
+
+
+def _read(request: Request, table: Frame | Stored) -> Read:
+    names, strict_mechanism = request.used, request.strict
+    held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
+    request.check_columns(held, listed=not isinstance(table, Stored) or table.names_are_public)
+    if isinstance(table, Stored):
+        grouped, model = table.group(names, request.public), None
+        if request.model is not None:
+            grouped, model = without_gaps(grouped, request.model, strict_mechanism)
+        return Read(Records.from_grouped(grouped), Layout.of_grouped(grouped, request.responses, held), grouped, model)
+    if request.model is None:
+        records = Records.from_table(table, names)
+        return Read(records, Layout.of(table, request.responses, request.public), None, None)
+    table, arrow, model = frame_without_gaps(table, names, request.model, strict_mechanism)
+    layout = Layout.of(table, request.responses, request.public)
+    return Read(Records.from_arrow(arrow), layout, None, model)
+
+
+@in_64_bit
+def bind(request: Request, records: Records) -> Problem:
+    """Records bound to the model of one column and the sampler."""
+    records = _split(request, records)
+    (formula,) = request.formulas
+    model: Model
+    if isinstance(request.family, OwnModel):
+        model, rows = request.family.bind(formula, records, request.strict)
+    else:
+        prior = CHAIN_PRIOR if request.scored else request.prior
+        model, rows = bind_column(formula, request.family, records, prior, request.strict)
+    contribution = request.mechanism.contribution
+    if contribution is None or isinstance(contribution, Scored):
+        return _problem(request, records, model, rows)
+    assert request.epsilon is not None, "checked at the door"
+    share = per_draw(request.epsilon, request.m)
+    return _strict_problem(request, records, model, rows, contribution, share, request.sampler, request.grid)
+
+
+@in_64_bit
+def bind_model(request: Request, model: TableModel, records: Records) -> BoundTable:
+    """A table model bound to records; each block has its own sampler and, if strict, its share of epsilon."""
+    records = _split(request, records)
+    whole = model.with_indicators()
+    if request.strict:
+        whole = whole.with_parts()
+    epsilons = epsilons_of(request, whole) if request.strict else ()
+
+    def finish(number: int, column: Model, rows: Rows) -> Problem:
+        sampler = request.sampler
+        if isinstance(sampler, PublicGrid) and "X" in rows.columns:
+            raise InputError("a public grid takes columns without covariates in a table model, found some with")
+        if not request.strict or request.scored:
+            return _problem(request, records, column, rows, whole.shares[number], _cut(whole.columns[number]))
+        contribution = _contribution(request, whole.columns[number])
+        grid = request.grid if whole.names[number] in model.names else PublicGrid()  # that of a part is its default
+        return _strict_problem(request, records, column, rows, contribution, epsilons[number], sampler, grid)
+
+    prior = request.prior
+    if prior is None and (len(whole.columns) > 1 or request.scored):
+        prior = CHAIN_PRIOR
+    return bind_table(whole, records, finish, prior, request.strict)
+
+
+def epsilons_of(request: Request, model: TableModel) -> tuple[float, ...]:
+    """What each column may cost: in each draw, or where noise is added once, in all."""
+    assert request.epsilon is not None, "checked at the door"
+    return split(request.epsilon, 1 if request.scored else request.m, model.shares)
+
+
+def mechanism_of(request: Request, problem: AnyProblem) -> Mechanism:
+    """The mechanism, its rules applied to every column of a chain where each has weights of its own."""
+    if request.weights == "record" or not isinstance(problem, Chain):
+        return request.mechanism
+    rules = tuple(PerColumn(rule, problem.shares) for rule in request.mechanism.rules)
+    return replace(request.mechanism, rules=rules)
+
+
+def _problem(
+    request: Request, records: Records, model: Model, rows: Rows, share: float = 1.0, cut: float = Censored.cut
+) -> Problem:
+    """The problem of a column; of budget weights with the guide, which has half of the column's share of epsilon."""
+    problem = Problem(records, model, rows, request.sampler or Automatic(), request.num_draws, request.thresh)
+    if request.target is None or not any(isinstance(rule, BW) for rule in request.mechanism.rules):
+        return problem
+    return replace(problem, guide=guide_of(problem, request.m * request.target * share, cut))
+
+
+def _strict_problem(
+    request: Request,
+    records: Records,
+    model: Model,
+    rows: Rows,
+    contribution: Strict,
+    epsilon: float,
+    sampler: Sampler | None,
+    grid: PublicGrid,
+) -> Problem:
+    """The problem of a strict contribution, at its epsilon per draw."""
+    model, chosen, then = strict.bind(contribution, model, rows, epsilon, request.m, grid, sampler)
+    return Problem(records, model, rows, chosen, request.num_draws, request.thresh, then)
+
+
+def _contribution(request: Request, column: ColumnModel) -> Strict:
+    """The strict contribution of a column: cut where its family is, unless the user said where.
+
+    Of more than two levels each is less likely, so the cut lies that much lower.
+    """
+    contribution = request.mechanism.contribution
+    assert contribution is not None, "strict"
+    assert not isinstance(contribution, Scored), "has no posterior"
+    if request.cut_is_given or not isinstance(contribution, Censored | Recentred):
+        return contribution
+    return replace(contribution, cut=_cut(column))
+
+
+def _cut(column: ColumnModel) -> float:
+    """Where a column's records are cut unless told."""
+    return FAMILIES[column.family].cut + math.log(max(len(column.declared.levels), 2) / 2)
+
+
+def _split(request: Request, records: Records) -> Records:
+    """Records told apart by weights of the user's own."""
+    for rule in request.mechanism.rules:
+        if isinstance(rule, Given):
+            if len(rule.alpha) != records.n:
+                raise InputError(
+                    f"alpha must have one weight per record, found {len(rule.alpha):,} for {records.n:,} records"
+                )
+            records = records.split(rule.alpha)
+    return records

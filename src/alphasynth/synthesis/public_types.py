@@ -1,0 +1,69 @@
+"""Types of a strict release: made of declarations and families alone, whatever the confidential table stores.
+
+A stored type tells of records: pandas writes whole numbers as fractions where one is missing, writers pick widths by
+the largest value, categories list what occurs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from alphasynth.models.families import holds_whole
+from alphasynth.models.own_model import OwnModel
+from alphasynth.models.table_model import TableModel
+from alphasynth.synthesis.request import Request
+from alphasynth.synthesis.simulation import Layout
+from alphasynth.tables.declared import Declared
+
+
+def type_of(family: str, declared: Declared) -> pa.DataType:
+    """Text, truth values, whole numbers or numbers: what the levels are, else what the family makes.
+
+    >>> type_of("bernoulli", Declared(levels=("f", "m"))), type_of("poisson", Declared())
+    (DataType(string), DataType(int64))
+    """
+    levels = declared.levels
+    if not levels:
+        return pa.int64() if holds_whole(family, declared) else pa.float64()
+    if isinstance(levels[0], str):
+        return pa.string()
+    if all(isinstance(level, bool) for level in levels):
+        return pa.bool_()
+    return pa.int64() if all(isinstance(level, int) for level in levels) else pa.float64()
+
+
+def with_public_types(layout: Layout, request: Request, model: TableModel | None) -> Layout:
+    """A layout whose synthesized columns have the types that declarations make."""
+    if model is not None:
+        facts = {column.name: (column.family, column.declared) for column in model.columns}
+    else:
+        facts = {name: (str(request.family), Declared()) for name in request.responses}
+    own = isinstance(request.family, OwnModel)
+    made = {
+        name: _empty(layout.kind, None if own else type_of(*facts[name]), facts[name][1].missing in ("model", "public"))
+        for name in layout.empty
+    }
+    return replace(layout, empty=made, by_declaration=True)
+
+
+def _empty(frame: str, kind: pa.DataType | None, gaps: bool) -> Any:
+    """A column without rows; without a `kind`, of a type that no values have, so that a model's own decide it."""
+    if frame == "pyarrow":
+        return pa.array([], kind or pa.null())
+    if frame == "polars":
+        import polars as pl
+
+        return pl.Series([], dtype=pl.Null) if kind is None else pl.Series(pl.from_arrow(pa.array([], kind)))
+    import pandas as pd
+
+    names = {
+        None: "object",
+        pa.int64(): "Int64" if gaps else "int64",
+        pa.float64(): "float64",
+        pa.bool_(): "boolean" if gaps else "bool",
+        pa.string(): "str",
+    }
+    return pd.Series([], dtype=names[kind]).array

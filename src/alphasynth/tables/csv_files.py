@@ -1,0 +1,197 @@
+"""CSV and TSV files: their dialect and column types, decided from the whole file and never by a guess of the engine."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from alphasynth.errors import InputError, found
+from alphasynth.tables.engine import MISSING, Column, Reading, quoted
+from alphasynth.tables.text_cells import NUMBER, unguarded, unguarded_sql
+
+DELIMITERS = (",", ";", "\t", "|")
+ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1", "iso-8859-1": "latin-1", "utf-16": "utf-16"}
+LONGEST_HEADER = 16_000_000  # bytes; 10,000 columns with long names take one
+MOST_SETS = 20  # columns whose distinct values are gathered at once
+CODE = r"[+-]?0[0-9]+.*"  # 007 is a code, not a 7
+
+
+@dataclass(frozen=True)
+class Csv:
+    """A text table with a header line. With `verbatim`, released columns keep the text they have in the file.
+
+    What was `guarded` from spreadsheets when it was written is read as it was before.
+    """
+
+    path: Path
+    column_names: tuple[str, ...]
+    delimiter: str
+    encoding: str
+    line_end: str
+    blank_lines: int  # before the header
+    verbatim: bool
+    guarded: bool = False
+    names_are_public = False  # the first line of a file without a header is a record
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        delimiter: str | None = None,
+        encoding: str = "utf-8",
+        verbatim: bool = True,
+        guarded: bool = False,
+    ) -> Csv:
+        """Read the header; the delimiter is the one that cuts it into most fields, unless given."""
+        if encoding.lower() not in ENCODINGS:
+            raise InputError(f"encoding must be utf-8, latin-1 or utf-16, found {found(encoding)}")
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+            raise InputError(f"delimiter must be one character and no quote, found {found(delimiter)}")
+        with path.open("rb") as file:
+            mark = file.read(2)
+        if mark == b"\xfe\xff":
+            raise InputError(f"{path.name} must be utf-8, latin-1 or little-endian utf-16, found big-endian utf-16")
+        blank, header = _head(path, ENCODINGS[encoding.lower()])
+        if not header.strip():
+            raise InputError(f"{path.name} must have a header line, found an empty file")
+        likely = sorted(DELIMITERS, key=lambda mark: mark != "\t") if path.suffix.lower() == ".tsv" else DELIMITERS
+        fields = {mark: _fields(header, mark) for mark in ((delimiter,) if delimiter else likely)}
+        chosen = max(fields, key=lambda mark: len(fields[mark]))
+        if not fields[chosen]:
+            raise InputError(f"{path.name} must have a header line of column names, found quotes that do not close")
+        end = next((end for end in ("\r\n", "\n", "\r") if header.endswith(end)), "\n")
+        names = tuple(unguarded(name) if guarded else name for name in fields[chosen])
+        return cls(path, names, chosen, ENCODINGS[encoding.lower()], end, blank, verbatim, guarded)
+
+    @property
+    def relation(self) -> str:
+        """SQL that reads the file: columns c0, c1, ... of text."""
+        columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.column_names)))
+        options = f"auto_detect=false, header=true, quote='\"', escape='\"', skip={self.blank_lines}"
+        options += ", allow_quoted_nulls=false, hive_partitioning=false"  # a folder called y=5 is no column
+        source = (
+            f"read_csv({quoted(glob.escape(str(self.path)))}, {options}, delim={quoted(self.delimiter)}, "
+            f"new_line={quoted(repr(self.line_end)[1:-1])}, encoding={quoted(self.encoding)}, columns={{{columns}}})"
+        )
+        # A blank line is a missing value to the engine, an empty field in quotes an empty text.
+        return f"(SELECT c0 FROM {source} WHERE c0 IS NOT NULL)" if len(self.column_names) == 1 else source
+
+    def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str], relation: str | None = None) -> Reading:
+        """What reads the named columns, and their types: whole numbers, numbers or text, whatever holds throughout.
+
+        `relation` is what holds the text, if it is no longer the file.
+        """
+        source = self.relation if relation is None else relation
+        columns = [f"c{self.column_names.index(name)}" for name in names]
+        counts = ", ".join(_count_kinds(column) for column in columns)
+        held = source if len(columns) > MOST_SETS else _distinct(source, columns)
+        (counted,) = engine.execute(f"SELECT {counts} FROM {held}").fetchall()
+        tallies = [Tally(*counted[i : i + 4]) for i in range(0, len(counted), 4)]
+        typed = [
+            _column(column, tally, self.verbatim, self.guarded) for column, tally in zip(columns, tallies, strict=True)
+        ]
+        return Reading(source, dict(zip(names, typed, strict=True)))
+
+    def explain(self, error: duckdb.Error) -> str:
+        """Why a line cannot be read, without the line."""
+        message = str(error)
+        line = re.search(r"CSV Error on Line: (\d+)", message)
+        where = f"{self.path.name}, line {int(line[1]):,}," if line else self.path.name
+        fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+        if fields:
+            return f"{where} must have {int(fields[1]):,} fields like the header, found {int(fields[2]):,}"
+        if "unterminated quote" in message:
+            return f"{where} must close its quotes and end the field there, found a quote that does not"
+        if "unicode" in message.lower() or "utf-8" in message.lower():
+            return _wrong_encoding(where, self.encoding)
+        if "Maximum line size" in message:
+            return f"{where} must be shorter than 2 MB, found a longer line (a quote that never closes?)"
+        if "state machine" in message:
+            return f"{where} must end its lines in one way throughout, found several (or quotes out of place)"
+        return f"{where} must be a delimited text file, found what cannot be read as one"
+
+
+def _head(path: Path, encoding: str) -> tuple[int, str]:
+    """Number of blank lines before the header, and the header line; lines go on inside quotes."""
+    # newline="" keeps what ends a line as it stands.
+    with path.open(encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="") as file:
+        try:
+            blank, line = 0, file.readline(LONGEST_HEADER)
+            while line and not line.strip("\r\n"):
+                blank, line = blank + 1, file.readline(LONGEST_HEADER)
+            while line.count('"') % 2 and len(line) < LONGEST_HEADER and (more := file.readline(LONGEST_HEADER)):
+                line += more
+        except (UnicodeError, EOFError):
+            raise InputError(_wrong_encoding(path.name, encoding)) from None
+    return blank, line
+
+
+def _wrong_encoding(where: str, encoding: str) -> str:
+    other = "latin-1" if encoding == "utf-8" else "utf-8"
+    return f"{where} must be {encoding}, found bytes that are not; name the encoding if it is another ({other}?)"
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    """Names in the header; none where its quotes do not close."""
+    try:
+        return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        return []
+
+
+def _distinct(source: str, columns: Sequence[str]) -> str:
+    """SQL of each column's distinct values, the other columns missing: fewer to judge, in one pass over the file."""
+    sets = ", ".join(f"({column})" for column in columns)
+    return f"(SELECT {', '.join(columns)} FROM {source} GROUP BY GROUPING SETS ({sets}))"
+
+
+class Tally(NamedTuple):
+    """How many values a column has, and how many of them are whole numbers, numbers, and words for a missing value.
+
+    They may be of distinct values: what matters is which numbers are equal and which are 0.
+    """
+
+    values: int
+    whole: int
+    number: int
+    missing: int
+
+
+def _count_kinds(column: str) -> str:
+    """SQL of a tally: which of a column's values are whole numbers, however written, which numbers, which missing."""
+    text = f"trim({column})"
+    # Whole numbers too long for 64 bits are codes as well: a float would take two of them for one.
+    long = f"(regexp_full_match({text}, '[+-]?[0-9]+') AND TRY_CAST({text} AS BIGINT) IS NULL)"
+    code = f"(regexp_full_match({text}, {quoted(CODE)}) OR {long})"
+    number = f"(regexp_full_match({text}, {quoted(NUMBER)}) AND NOT {code})"
+    real = f"TRY_CAST({text} AS DOUBLE)"
+    whole = f"{number} AND TRY_CAST({text} AS BIGINT) IS NOT NULL AND {real} = floor({real})"
+    kinds = (f"{text} <> ''", whole, number, f"{text} IN ({_words()})")
+    return ", ".join(f"count(*) FILTER (WHERE {kind})" for kind in kinds)
+
+
+def _words() -> str:
+    return ", ".join(quoted(word) for word in MISSING)
+
+
+def _column(column: str, tally: Tally, verbatim: bool, guarded: bool) -> Column:
+    """SQL that reads a column in the type that all its values have."""
+    numeric = tally.values - tally.missing
+    kinds = ((tally.whole, "BIGINT", pa.int64()), (tally.number, "DOUBLE", pa.float64()))
+    for number, name, kind in kinds:
+        if number == numeric > 0:
+            read = f"TRY_CAST(trim({column}) AS {name})"
+            if tally.missing:
+                read = f"CASE WHEN trim({column}) IN ({_words()}) THEN NULL ELSE {read} END"
+            return Column(read, column if verbatim else read, kind, pa.string() if verbatim else kind)
+    text = unguarded_sql(column) if guarded else column
+    return Column(f"nullif({text}, '')", text, pa.string(), pa.string())

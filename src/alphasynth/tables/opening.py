@@ -1,0 +1,109 @@
+"""`open_table`: a stored table by its address, a file or `URL::table`."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from alphasynth.errors import InputError, found, require_whole
+from alphasynth.tables.csv_files import Csv
+from alphasynth.tables.databases import DatabaseTable
+from alphasynth.tables.engine import FileTable, Source, connect
+from alphasynth.tables.files import Arrow, DuckDb, Parquet, Statistical
+from alphasynth.tables.frames import require
+from alphasynth.tables.grouping import Unit
+from alphasynth.tables.statistical_files import READERS
+
+TEXT, PARQUET, ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
+SUFFIXES = (*TEXT, *PARQUET, *ARROW, *READERS)
+
+
+def is_database(address: str) -> bool:
+    """Whether an address names a table of a database."""
+    return "://" in address
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """URL and table of a database's address; a message never shows it, since it may hold a password."""
+    url, _, table = address.rpartition("::")
+    if not table or "@" in table or not url.partition("://")[0].isidentifier():
+        raise InputError("a table in a database must be addressed as URL::table, found no table or no kind of database")
+    return url, table
+
+
+def open_table(
+    address: str | Path,
+    *,
+    unit: str | None = None,
+    max_rows: int | None = None,
+    in_order: bool = False,
+    sort_rows: bool = False,
+    spill: Path | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    verbatim: bool = False,
+    guarded: bool = False,
+    seed: int | None = None,
+) -> FileTable | DatabaseTable:
+    """Open a stored table; only its column names and types are read.
+
+    `unit` and `max_rows` make all rows that share a value of a column the unit of privacy and keep at most so many of
+    them, chosen at random. Public columns are released in the order of a file's rows, or sorted with `sort_rows`;
+    tables of databases always sorted. `in_order` keeps the order even where nothing is released row by row, for values
+    by record. DuckDB spills to the folder `spill`, or fails where none is given. Of a text file, `delimiter`
+    and `encoding` can be told, with `verbatim` released columns keep their text, and one that was `guarded` from
+    spreadsheets is read as it was before. Raises `InputError`.
+    """
+    privacy = _unit(unit, max_rows)
+    if in_order and sort_rows:
+        raise InputError("rows must be in the table's order or sorted (--by-row or --sort-rows), found both asked for")
+    if is_database(str(address)):
+        url, name = split_address(str(address))
+        if url.startswith("duckdb://"):
+            engine = connect()
+            source: Source = DuckDb.open(engine, _existing(Path(url.removeprefix("duckdb://"))), name)
+            table: FileTable | DatabaseTable = FileTable(source, engine, privacy, False, True, _key(seed))
+        else:
+            table = DatabaseTable.open(url, name, privacy)
+    else:
+        source = _source(_existing(Path(address)), delimiter, encoding, verbatim, guarded)
+        table = FileTable(source, connect(), privacy, in_order, sort_rows, _key(seed))
+    if privacy is not None:
+        require(table.column_names, [privacy.column], "the unit of privacy", table.names_are_public)
+    if spill is not None and isinstance(table, FileTable):
+        table.spill_to(spill)
+    return table
+
+
+def _key(seed: int | None) -> str:
+    """What decides which rows of a unit take part: 128 bits of the operating system's entropy, or the seed."""
+    return secrets.token_hex(16) if seed is None else str(seed)
+
+
+def _unit(column: str | None, max_rows: int | None) -> Unit | None:
+    if (column is None) != (max_rows is None):
+        raise InputError("unit and max_rows (--unit and --max-rows) must be given together, found one of them")
+    if column is None:
+        return None
+    return Unit(column, require_whole("max_rows", max_rows))
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        problem = "a folder" if path.is_dir() else "none"
+        shown = repr(str(path)) if "@" not in str(path) else "that address"  # a mistyped URL may hold a password
+        raise InputError(f"table must be a file or URL::table, found {problem} at {shown}")
+    return path.absolute()
+
+
+def _source(path: Path, delimiter: str | None, encoding: str, verbatim: bool, guarded: bool) -> Source:
+    suffix = path.suffix.lower()
+    if suffix in TEXT:
+        return Csv.open(path, delimiter, encoding, verbatim, guarded)
+    if suffix in PARQUET:
+        return Parquet.open(path)
+    if suffix in ARROW:
+        return Arrow.open(path)
+    if suffix in READERS:
+        return Statistical.open(path)
+    raise InputError(f"a file must end in one of {', '.join(SUFFIXES)}, found {found(path.suffix)}")
