@@ -34,7 +34,7 @@ OUT = Path(__file__).parent / "results" / "coverage.json"
 def one_database(number: int) -> dict[str, dict[str, list[float]]]:
     """For each mechanism and statistic: estimate, and the ends of the combined and of the paper's interval."""
     import alphasynth as syn
-    from alphasynth.evaluation.utility import estimates
+    from alphasynth.evaluation.compared import estimates
     from alphasynth.evaluation.values import Values, statistics
 
     rng = np.random.default_rng([20261115, number])

@@ -15,8 +15,8 @@ from scipy.optimize import minimize
 from alphasynth.inference.contribution import weighted
 from alphasynth.inference.density import Data, Target, derivatives, log_density, smooth_log_density, taking_part
 from alphasynth.inference.mode import find_mode
+from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.model import capacity
-from alphasynth.models.priors import NormalPrior
 
 
 @pytest.fixture(autouse=True)

@@ -169,7 +169,7 @@ def test_every_family_without_covariates_is_exact(family, mechanism):
 
 
 def test_whether_draws_are_exact_is_said_from_public_facts():
-    from alphasynth.models.priors import LkjPrior, NormalPrior
+    from alphasynth.models.coefficient_priors import LkjPrior, NormalPrior
     from alphasynth.tables.declared import Declared
 
     def model(family, levels=(), K=1, prior=None):

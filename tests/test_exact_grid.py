@@ -16,9 +16,9 @@ from alphasynth.inference.contribution import BetaDivergence, Censored, Recentre
 from alphasynth.inference.density import Target
 from alphasynth.inference.public_grid import QUANTA, Counted, PublicGrid, cost_of_row, prior_weights, total_cost
 from alphasynth.inference.quanta import Costs
+from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.families import FAMILIES
 from alphasynth.models.model import HELD, PEAK, Rows
-from alphasynth.models.priors import NormalPrior
 from alphasynth.privacy import exponential
 from alphasynth.tables.declared import Declared
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from alphasynth.errors import InputError
-from alphasynth.models.counts import LARGEST_COUNT, NegativeBinomial, Poisson, check_counts, log_rising
-from alphasynth.models.priors import ScaleMixturePrior
+from alphasynth.models.coefficient_priors import ScaleMixturePrior
+from alphasynth.models.count_functions import log_rising
+from alphasynth.models.counts import LARGEST_COUNT, NegativeBinomial, Poisson, check_counts
 
 
 @pytest.fixture(autouse=True)

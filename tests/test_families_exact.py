@@ -12,9 +12,9 @@ from scipy import integrate, stats
 from scipy.optimize import minimize
 
 from alphasynth.errors import InputError
+from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.continuous import LARGEST_SHAPE, SMALLEST_SD
 from alphasynth.models.families import FAMILIES
-from alphasynth.models.priors import NormalPrior
 from alphasynth.tables.declared import Declared
 
 LEVELS = Declared(levels=("a", "b", "c", "d"))

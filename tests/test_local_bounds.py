@@ -11,8 +11,8 @@ from alphasynth.errors import InputError
 from alphasynth.evaluation.values import Values
 from alphasynth.inference.grid import Grid
 from alphasynth.mechanisms.mechanism import named_mechanism, run
+from alphasynth.models.coefficient_priors import ScaleMixturePrior
 from alphasynth.models.counts import NegativeBinomial, Poisson
-from alphasynth.models.priors import ScaleMixturePrior
 from alphasynth.privacy.randomness import child
 from alphasynth_studies import local_bounds as lb
 from alphasynth_studies.many_databases import extremes

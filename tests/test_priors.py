@@ -13,7 +13,8 @@ from scipy import stats
 from scipy.integrate import quad
 
 from alphasynth.errors import InputError
-from alphasynth.models.priors import HalfCauchyPrior, LinearPrior, LkjPrior, NormalPrior, ScaleMixturePrior
+from alphasynth.models.coefficient_priors import LkjPrior, NormalPrior, ScaleMixturePrior
+from alphasynth.models.priors import HalfCauchyPrior, LinearPrior
 
 
 @pytest.fixture(autouse=True)

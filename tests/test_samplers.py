@@ -21,7 +21,7 @@ from alphasynth.inference.mode import Mode
 from alphasynth.inference.nuts import Nuts
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.fit import fit
-from alphasynth.models.priors import LkjPrior, NormalPrior, ScaleMixturePrior
+from alphasynth.models.coefficient_priors import LkjPrior, NormalPrior, ScaleMixturePrior
 
 SAMPLERS = {"Laplace": Laplace(), "Nuts": Nuts(), "Grid": Grid(), "Automatic": Automatic()}
 

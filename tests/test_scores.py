@@ -9,8 +9,8 @@ import pytest
 
 from alphasynth.errors import InputError
 from alphasynth.mechanisms.scores import Parameters, family_of
+from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.families import FAMILIES
-from alphasynth.models.priors import NormalPrior
 from alphasynth.tables.declared import Declared
 
 K, ROWS = 3, 40

@@ -29,11 +29,12 @@ from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms import strict
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.models import families
-from alphasynth.models.counts import NegativeBinomial, Poisson, count_columns, count_peak
+from alphasynth.models.coefficient_priors import ScaleMixturePrior
+from alphasynth.models.count_functions import count_peak
+from alphasynth.models.counts import NegativeBinomial, Poisson, count_columns
 from alphasynth.models.formula import Formula, require_declared
 from alphasynth.models.model import PEAK, Rows
 from alphasynth.models.own_model import OwnModel
-from alphasynth.models.priors import ScaleMixturePrior
 from alphasynth.pages import page, public_page
 from alphasynth.privacy.divergence import pure_loss
 from alphasynth.synthesis.simulation import new_values

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from alphasynth.evaluation.intervals import RESAMPLES, percentile_interval
+from alphasynth.models.coefficient_priors import ScaleMixturePrior
 from alphasynth.models.counts import NegativeBinomial, Poisson
-from alphasynth.models.priors import ScaleMixturePrior
 from alphasynth_studies.local_bounds import (
     ROUNDS,
     Bounds,

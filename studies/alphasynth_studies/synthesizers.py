@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from alphasynth.evaluation.compared import Comparison, estimates
 from alphasynth.evaluation.intervals import Interval, percentile_interval, resample
-from alphasynth.evaluation.utility import Comparison, estimates
 from alphasynth.evaluation.values import Values, statistics
 from alphasynth.mechanisms.mechanism import Mechanism
 from alphasynth.mechanisms.rules import SW

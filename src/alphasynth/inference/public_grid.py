@@ -25,8 +25,9 @@ from alphasynth.inference.density import Target
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.quanta import QUANTA, Costs, cost_of_row, prepare, total_cost
 from alphasynth.inference.sampler import Draws
+from alphasynth.models.coefficient_priors import NormalPrior, ScaleMixturePrior
 from alphasynth.models.model import Array, Columns, Model, Prior
-from alphasynth.models.priors import LinearPrior, NormalPrior, OrdinalPrior, ScaleMixturePrior
+from alphasynth.models.priors import LinearPrior, OrdinalPrior
 from alphasynth.privacy import exponential
 from alphasynth.privacy.randomness import Key, Stream
 

@@ -29,7 +29,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from alphasynth.models.continuous import HALF_LOG_TWO_PI, Gamma, Normal
-from alphasynth.models.counts import STIRLING, NegativeBinomial, Poisson, log_positive, log_rising
+from alphasynth.models.count_functions import STIRLING, log_positive, log_rising
+from alphasynth.models.counts import NegativeBinomial, Poisson
 from alphasynth.models.model import PEAK, Array, Columns, Model, Theta
 from alphasynth.models.two_part import ZeroTruncated
 

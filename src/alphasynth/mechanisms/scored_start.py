@@ -18,9 +18,10 @@ from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.mechanisms.scored import Scorable
 from alphasynth.mechanisms.scores import Parameters
 from alphasynth.models.categories import Bernoulli, Categorical, Ordinal, logit
+from alphasynth.models.coefficient_priors import ScaleMixturePrior
 from alphasynth.models.continuous import Normal
 from alphasynth.models.model import PEAK, Columns, Rows
-from alphasynth.models.priors import LinearPrior, ScaleMixturePrior
+from alphasynth.models.priors import LinearPrior
 from alphasynth.models.two_part import ZeroTruncated
 from alphasynth.privacy.noise import with_noise
 from alphasynth.privacy.randomness import Key, Stream

@@ -30,11 +30,12 @@ from alphasynth.inference.public_grid import QUANTA, Axis, PublicGrid, coordinat
 from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.mechanisms.chain import AnyProblem, Chain
 from alphasynth.mechanisms.fit import Problem, in_64_bit
+from alphasynth.models.coefficient_priors import ScaleMixturePrior
 from alphasynth.models.continuous import Gamma, Normal
 from alphasynth.models.counts import NegativeBinomial, Poisson, count_columns
 from alphasynth.models.families import FAMILIES
 from alphasynth.models.model import PEAK, SMALLEST_CAPACITY, Array, Columns, Model, Rows
-from alphasynth.models.priors import LinearPrior, OrdinalPrior, PairPrior, ScaleMixturePrior
+from alphasynth.models.priors import LinearPrior, OrdinalPrior, PairPrior
 from alphasynth.models.two_part import ZeroTruncated
 from alphasynth.privacy.accounting import at_least
 from alphasynth.privacy.guarantee import StrictTerms

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.errors import InputError
+from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.model import Array, Columns, Theta, linear
-from alphasynth.models.priors import CoefficientPrior, LinearPrior, OrdinalPrior
+from alphasynth.models.priors import LinearPrior, OrdinalPrior
 from alphasynth.tables.declared import Declared, codes_of
 
 # More coefficients than this take minutes and more to draw: (levels - 1) times the terms of the formula.

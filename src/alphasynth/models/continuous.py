@@ -16,9 +16,10 @@ import numpy as np
 from jax.scipy.special import gammaln
 
 from alphasynth.errors import InputError
+from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.counts import spread
 from alphasynth.models.model import Array, Columns, Theta, linear
-from alphasynth.models.priors import CoefficientPrior, LinearPrior, SdPrior, ShapePrior
+from alphasynth.models.priors import LinearPrior, SdPrior, ShapePrior
 from alphasynth.tables.declared import Declared
 
 # Smallest sd on the scale from -1 to 1: a fortieth of the way from limit to limit.

@@ -9,11 +9,11 @@ import numpy as np
 
 from alphasynth.errors import InputError
 from alphasynth.models.categories import Bernoulli, Categorical, Ordinal
+from alphasynth.models.coefficient_priors import CoefficientPrior, ScaleMixturePrior
 from alphasynth.models.continuous import Gamma, Normal, log_normal
 from alphasynth.models.counts import NegativeBinomial, Poisson
 from alphasynth.models.formula import Formula, design_of, require_declared
 from alphasynth.models.model import Rows
-from alphasynth.models.priors import CoefficientPrior, ScaleMixturePrior
 from alphasynth.models.two_part import Hurdle, ZeroInflated, ZeroTruncated
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.records import Records

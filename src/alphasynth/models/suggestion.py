@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from alphasynth.errors import InputError
+from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.families import FAMILIES
 from alphasynth.models.gaps import missing
-from alphasynth.models.priors import NormalPrior
 from alphasynth.models.table_model import CHOSEN, ColumnModel, TableModel
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.grouping import Stored

@@ -13,9 +13,11 @@ from scipy.special import gammaln, lambertw, xlogy
 
 from alphasynth.errors import InputError
 from alphasynth.models.categories import at_intercept, logit
-from alphasynth.models.counts import NegativeBinomial, Poisson, log_positive
+from alphasynth.models.coefficient_priors import CoefficientPrior
+from alphasynth.models.count_functions import log_positive
+from alphasynth.models.counts import NegativeBinomial, Poisson
 from alphasynth.models.model import Array, Columns, Theta, linear
-from alphasynth.models.priors import CoefficientPrior, LinearPrior, PairPrior
+from alphasynth.models.priors import LinearPrior, PairPrior
 from alphasynth.tables.declared import Declared
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from alphasynth.evaluation.compared import Associated, Comparison, Estimates
 from alphasynth.evaluation.risk import IdentificationRisk
-from alphasynth.evaluation.utility import Associated, Comparison, Estimates
 from alphasynth.evaluation.values import Values
 from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.pages.marks import Figure, Panel, Reference, Tiles, bars, curve, points, short, violin

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from alphasynth.evaluation.compared import Comparison
 from alphasynth.evaluation.intervals import Interval
 from alphasynth.evaluation.nearest import Nearest
 from alphasynth.evaluation.risk import IdentificationRisk, MatchRates
-from alphasynth.evaluation.utility import Comparison, Utility
+from alphasynth.evaluation.utility import Utility
 
 TAILS = "‡"  # beside a statistic that vector weights bias
 VECTOR_WEIGHTS = (

@@ -6,7 +6,8 @@ from pathlib import PurePath
 
 import numpy as np
 
-from alphasynth.evaluation.utility import SEED, Estimates, estimates
+from alphasynth.evaluation.compared import Estimates, estimates
+from alphasynth.evaluation.utility import SEED
 from alphasynth.evaluation.values import is_numeric, statistics, together, values_of
 from alphasynth.pages import figures, page
 from alphasynth.pages.measures import TAILS, VECTOR_WEIGHTS, is_vector

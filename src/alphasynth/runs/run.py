@@ -23,7 +23,7 @@ from alphasynth.inference.sampler import Sampler
 from alphasynth.interruption import Interruption
 from alphasynth.mechanisms.mechanism import Step
 from alphasynth.mechanisms.rules import Given
-from alphasynth.models.priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
+from alphasynth.models.coefficient_priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
 from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.accounting import of_unit
 from alphasynth.privacy.guarantee import INSTANCE, PublicGuarantee

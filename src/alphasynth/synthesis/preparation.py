@@ -19,11 +19,11 @@ from alphasynth.mechanisms.guide import guide_of
 from alphasynth.mechanisms.mechanism import Mechanism
 from alphasynth.mechanisms.rules import BW, Given, PerColumn
 from alphasynth.mechanisms.scored import Scored
+from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.families import FAMILIES, bind_column
 from alphasynth.models.gaps import frame_without_gaps, without_gaps
 from alphasynth.models.model import Model, Rows
 from alphasynth.models.own_model import OwnModel
-from alphasynth.models.priors import NormalPrior
 from alphasynth.models.table_model import ColumnModel, TableModel
 from alphasynth.privacy.accounting import per_draw, split
 from alphasynth.synthesis.public_types import with_public_types

@@ -15,11 +15,11 @@ from alphasynth.mechanisms.mechanism import Mechanism, named_mechanism
 from alphasynth.mechanisms.rules import BW, CW
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.mechanisms.strict import family_is_exact
+from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.confirmation import confirm, refuse
 from alphasynth.models.families import FAMILIES
 from alphasynth.models.formula import Formula
 from alphasynth.models.own_model import OwnModel
-from alphasynth.models.priors import CoefficientPrior
 from alphasynth.models.table_model import ColumnModel, TableModel
 from alphasynth.privacy.accounting import per_draw
 from alphasynth.privacy.guarantee import scope_of

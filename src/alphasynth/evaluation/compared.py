@@ -1,0 +1,122 @@
+"""What is compared: a statistic, a pair, a coefficient, a share, in the confidential table and in synthetic ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from alphasynth.evaluation.associations import Pair
+from alphasynth.evaluation.intervals import Combined, Interval, average, combine, overlap, percentile_interval, resample
+from alphasynth.evaluation.values import Statistic, Values
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """A statistic of one column in m synthetic tables.
+
+    `averaged` is the paper's interval, `combined` the one that counts the scatter between draws. `resampled` holds the
+    statistic's bootstrap resamples, (tables, resamples).
+    """
+
+    column: str
+    statistic: Statistic
+    averaged: Interval
+    combined: Combined
+    resampled: np.ndarray = field(repr=False)
+
+
+def estimates(
+    rng: np.random.Generator,
+    column: str,
+    wanted: Sequence[Statistic],
+    tables: Sequence[Values],
+    n: int,
+    draws: Sequence[int] | None = None,
+    scalar: float | str | None = None,
+) -> list[Estimates]:
+    """Statistics of a synthetic column with both intervals; n is the confidential table's number of rows."""
+    resampled = np.stack([resample(rng, table, wanted) for table in tables])
+    rows = np.array([table.n for table in tables])
+    wider = np.where(rows > 1, rows / np.maximum(rows - 1, 1), np.nan)  # a resample scatters less than a sample
+    least = min(float(table.values[0]) for table in tables)
+    found = []
+    for i, statistic in enumerate(wanted):
+        lines = resampled[:, i]
+        points, variances = [statistic.of(table) for table in tables], (lines.var(axis=1, ddof=1) * wider).tolist()
+        averaged = average([percentile_interval(line) for line in lines])
+        combined = combine(points, variances, rows.tolist(), n, draws, scalar)
+        if combined.interval is not None and least >= 0:  # no statistic of such a column is below 0
+            combined = replace(combined, interval=Interval(max(combined.interval.low, 0.0), combined.interval.high))
+        found.append(Estimates(column, statistic, averaged, combined, lines))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A statistic in the confidential table (confidential) and in the synthetic ones."""
+
+    value: float
+    interval: Interval
+    synthetic: Estimates
+    resampled: np.ndarray = field(repr=False)
+
+    @property
+    def overlap_averaged(self) -> float:
+        """Overlap of the confidential interval with the paper's."""
+        return overlap(self.interval, self.synthetic.averaged)
+
+    @property
+    def overlap_combined(self) -> float | None:
+        """Overlap of the confidential interval with the combined one."""
+        interval = self.synthetic.combined.interval
+        return None if interval is None else overlap(self.interval, interval)
+
+
+@dataclass(frozen=True)
+class Associated:
+    """A pair's association in the confidential table, and in the synthetic ones: mean and range."""
+
+    pair: Pair
+    confidential: float
+    synthetic: float
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A regression coefficient in the confidential table, and from the synthetic ones."""
+
+    regression: str
+    kind: str
+    term: str
+    value: float
+    error: float
+    synthetic: Combined
+
+    @property
+    def apart(self) -> float:
+        """Distance of the two in standard errors of the confidential one."""
+        return abs(self.synthetic.estimate - self.value) / self.error if self.error > 0 else float("nan")
+
+
+@dataclass(frozen=True)
+class Share:
+    """The share of rows at one level of a column, in the confidential table and in the synthetic ones (mean)."""
+
+    column: str
+    level: str
+    confidential: float
+    synthetic: float
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A statistic weighted by a column of survey weights: in the confidential table, and in the synthetic ones."""
+
+    column: str
+    statistic: str
+    confidential: float
+    synthetic: float

@@ -1,0 +1,100 @@
+"""Scores of families whose values are levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from alphasynth.models.model import Columns
+
+SMALLEST_GAP = 1e-3  # between cut points
+
+
+@dataclass(frozen=True)
+class OfBernoulli:
+    """The logit of the second level's probability is the predictor."""
+
+    predictors = 1
+    extras = 0
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Whether it is the second level, less its probability."""
+        return [columns["y"] - expit(eta[0])], []
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """Beta."""
+        return beta[0]
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Codes."""
+        return {"y": y}
+
+
+@dataclass(frozen=True)
+class OfCategorical:
+    """Logits against the first level."""
+
+    levels: int
+    extras = 0
+
+    @property
+    def predictors(self) -> int:
+        """One for each level but the first."""
+        return self.levels - 1
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Whether it is the level, less the level's probability."""
+        grown = [np.exp(each) for each in eta]
+        total = np.ones_like(grown[0])
+        for each in grown:
+            total = total + each
+        return [(columns["y"] == level + 1) - each / total for level, each in enumerate(grown)], []
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """Beta, level by level."""
+        return beta.ravel()
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Codes."""
+        return {"y": y}
+
+
+@dataclass(frozen=True)
+class OfOrdinal:
+    """The logit of P(level <= j) is cut[j] less the predictor, which has no intercept."""
+
+    levels: int
+    predictors = 1
+
+    @property
+    def extras(self) -> int:
+        """The cut points."""
+        return self.levels - 1
+
+    def residuals(
+        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Of the logistic function s, (s(b) + s(a) - 1) by predictor; by cut point, what it adds to the two levels."""
+        code = columns["y"].astype(np.int64)
+        ends = np.concatenate([[-np.inf], extra, [np.inf]])
+        below, above = expit(ends[code] - eta[0]), expit(ends[code + 1] - eta[0])
+        inside = np.maximum(above - below, 1e-300)
+        upper, lower = above * (1 - above) / inside, below * (1 - below) / inside
+        cuts = [np.where(code == j, upper, 0.0) - np.where(code == j + 1, lower, 0.0) for j in range(self.extras)]
+        return [above + below - 1], cuts
+
+    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """First cut point, logarithms of the gaps, beta; cut points that crossed are put in order."""
+        cuts = np.sort(extra)
+        gaps = np.log(np.maximum(np.diff(cuts), SMALLEST_GAP))
+        return np.concatenate([cuts[:1], gaps, beta[0]])
+
+    def read(self, y: np.ndarray) -> Columns:
+        """Codes."""
+        return {"y": y}
