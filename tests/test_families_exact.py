@@ -14,7 +14,8 @@ from scipy.optimize import minimize
 from alphasynth.errors import InputError
 from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.continuous import LARGEST_SHAPE, SMALLEST_SD
-from alphasynth.models.families import FAMILIES
+from alphasynth.models.families import FAMILIES, has_own_zeros
+from alphasynth.models.model import ColumnFamily, Decoding, PowerSums
 from alphasynth.tables.declared import Declared
 
 LEVELS = Declared(levels=("a", "b", "c", "d"))
@@ -333,3 +334,13 @@ def test_levels_are_found_in_any_storage():
     assert codes_of("y", held, Declared(levels=("a", "b"))).tolist() == [1.0, 0.0, 1.0]
     assert codes_of("y", np.array([True, False]), Declared(levels=(False, True))).tolist() == [1.0, 0.0]
     assert codes_of("y", np.array([2.5, 0.0]), Declared(levels=(0, 2.5))).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_is_what_the_protocols_say(name):
+    model, _ = _bound(name, K=2)
+    assert isinstance(model, ColumnFamily)
+    assert isinstance(model, PowerSums)
+    assert isinstance(model, Decoding) or FAMILIES[name].levels or FAMILIES[name].whole
+    assert FAMILIES[name].whole == ("poisson" in name or "negative_binomial" in name)
+    assert has_own_zeros(name) == name.startswith(("two_part_", "hurdle_", "zero_inflated_"))

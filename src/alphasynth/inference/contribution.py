@@ -9,13 +9,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.errors import InputError, require_positive
-from alphasynth.models.model import HELD, PEAK, Array, Columns, Model, Prior, Theta
+from alphasynth.models.model import (
+    HELD,
+    PEAK,
+    Array,
+    ColumnFamily,
+    Columns,
+    Densities,
+    Model,
+    PowerSums,
+    Prior,
+    Theta,
+)
 from alphasynth.privacy.accounting import per_draw
 
 
@@ -31,18 +42,6 @@ def weighted(alpha: Array, log_lik: Array, xp: Any = np) -> Array:
     return xp.where(takes_part, alpha * xp.where(takes_part, log_lik, 0.0), 0.0)
 
 
-class PowerSums(Protocol):
-    """A model whose probabilities of single values, or densities, can be raised to a power and summed.
-
-    Where it has densities, `log_scaled` gives them on the scale that they are integrated on, and `largest_density` how
-    large they can be.
-    """
-
-    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
-        """Sum over all values y of p(y | theta)^power, by row, or one number where all rows share it."""
-        ...
-
-
 class Contribution(Protocol):
     """A strict contribution: a function of the own record and of public numbers, in [-epsilon, 0] for every theta."""
 
@@ -53,6 +52,15 @@ class Contribution(Protocol):
 
     def scaled(self, model: Model, theta: Theta, columns: Columns) -> Array:
         """The contribution by row before it is clipped to [-epsilon, 0]."""
+        ...
+
+
+@runtime_checkable
+class Shared(Contribution, Protocol):
+    """A contribution with a part that all rows share where there are no covariates."""
+
+    def prepare(self, model: Model, theta: Theta) -> Theta:
+        """That part, by name, so that it is not computed again for every row."""
         ...
 
 
@@ -90,7 +98,7 @@ class Bounded:
 class Where:
     """A model of a column with gaps: records without a value add nothing, whatever the parameters are."""
 
-    model: Model
+    model: ColumnFamily
 
     @property
     def prior(self) -> Prior:
@@ -99,8 +107,7 @@ class Where:
 
     def coordinates(self, covariates: bool) -> list[str]:
         """The model's own."""
-        names: list[str] = self.model.coordinates(covariates)  # type: ignore[attr-defined]
-        return names
+        return self.model.coordinates(covariates)
 
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """f by row; 0 where there is no value."""
@@ -222,7 +229,7 @@ class BetaDivergenceAt:
         """The divergence's loss by row, less its largest value over pmfs within the bound."""
         power = 1 + self.beta
         total = theta["power_sum"] if "power_sum" in theta else power_sums(model).power_sum(theta, columns, power)
-        log_p = getattr(model, "log_scaled", model.log_lik)(theta, columns)
+        log_p = model.log_scaled(theta, columns) if isinstance(model, Densities) else model.log_lik(theta, columns)
         value = jnp.exp(self.beta * log_p) / self.beta - total / power
         return self.w * (value - largest_gain(self.beta, self.bound))
 
@@ -255,7 +262,8 @@ class BetaDivergence:
 
     def bounded(self, model: Model, epsilon: float) -> Bounded:
         """The model with its records' contributions bounded by epsilon, which one draw costs."""
-        bound = getattr(power_sums(model), "largest_density", 1.0)
+        power_sums(model)
+        bound = model.largest_density if isinstance(model, Densities) else 1.0
         if self.bound is not None and bound <= 1:
             bound = self.bound
         reach = largest_gain(self.beta, bound) + bound**self.beta / (1 + self.beta)
@@ -277,9 +285,9 @@ def largest_gain(beta: float, bound: float) -> float:
 
 def power_sums(model: Model) -> PowerSums:
     """The model, if it sums powers of its probabilities; raise `InputError`."""
-    if not hasattr(model, "power_sum"):
+    if not isinstance(model, PowerSums):
         raise InputError("BetaDivergence must have a built-in family, found a model of another kind")
-    return model  # type: ignore[return-value]
+    return model
 
 
 STRICT = {"Censored": Censored, "Recentred": Recentred, "BetaDivergence": BetaDivergence}

@@ -10,14 +10,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.inference.axes import Axis, points, size_of
-from alphasynth.inference.contribution import Bounded
+from alphasynth.inference.contribution import Bounded, Shared
 from alphasynth.models.model import Array, Columns, Theta
 
 # Parts that epsilon is divided into; a record's contribution is a whole number of them.
@@ -171,7 +170,7 @@ def prepare(model: Bounded, axes: tuple[Axis, ...], columns: Columns) -> Theta:
 
     Computed on a wider grid and interpolated: it is public and smooth. On three axes there are levels alone, and few.
     """
-    if not hasattr(model.contribution, "prepare") or "X" in columns or len(axes) > 2:
+    if not isinstance(model.contribution, Shared) or "X" in columns or len(axes) > 2:
         return {}
     from scipy.interpolate import make_interp_spline
 
@@ -190,5 +189,6 @@ def prepare(model: Bounded, axes: tuple[Axis, ...], columns: Columns) -> Theta:
 
 @partial(jax.jit, static_argnames="model")
 def _prepare(model: Bounded, u: Array) -> Theta:
-    contribution: Any = model.contribution
+    contribution = model.contribution
+    assert isinstance(contribution, Shared), "asked before"
     return jax.vmap(lambda at: contribution.prepare(model.model, model.prior.constrain(at)))(u)

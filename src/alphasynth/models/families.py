@@ -13,7 +13,7 @@ from alphasynth.models.coefficient_priors import CoefficientPrior, ScaleMixtureP
 from alphasynth.models.continuous import Gamma, Normal, log_normal
 from alphasynth.models.counts import NegativeBinomial, Poisson
 from alphasynth.models.formula import Formula, design_of, require_declared
-from alphasynth.models.model import Rows
+from alphasynth.models.model import ColumnFamily, Rows
 from alphasynth.models.two_part import Hurdle, ZeroInflated, ZeroTruncated
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.records import Records
@@ -22,18 +22,19 @@ from alphasynth.tables.records import Records
 class Family(NamedTuple):
     """How a family's model is made: from a column's name, what is declared of it, coefficients' prior and K.
 
-    `levels` says that it holds categories, and `cut` how far below its largest log-likelihood a record of a table model
+    `levels` says that it holds categories, `whole` that it holds counts, and `cut` how far below its largest log-likelihood a record of a table model
     is cut unless told: little where that is a probability, more where a zero and a value are weighed together.
     `above` is the family of the values that are not 0, where zeros have a part of their own.
     """
 
     make: Callable[[str, Declared, CoefficientPrior, int], Any]
-    around: Callable[[Any, CoefficientPrior, int], Any] | None = None
+    around: Callable[[Any, CoefficientPrior, int], ColumnFamily] | None = None
     levels: bool = False
+    whole: bool = False
     cut: float = 8.0
     above: str | None = None
 
-    def model(self, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Any:
+    def model(self, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> ColumnFamily:
         """The model of a column with K terms."""
         inner = self.make(name, declared, coefficients, K)
         return inner if self.around is None else self.around(inner, coefficients, K)
@@ -46,16 +47,18 @@ FAMILIES = {
     "normal": Family(Normal.of),
     "log_normal": Family(log_normal),
     "gamma": Family(Gamma.of),
-    "poisson": Family(Poisson.of),
-    "negative_binomial": Family(NegativeBinomial.of),
-    "zero_truncated_poisson": Family(Poisson.of, ZeroTruncated.around),
-    "zero_truncated_negative_binomial": Family(NegativeBinomial.of, ZeroTruncated.around),
-    "zero_inflated_poisson": Family(Poisson.of, ZeroInflated.around, above="zero_truncated_poisson"),
+    "poisson": Family(Poisson.of, whole=True),
+    "negative_binomial": Family(NegativeBinomial.of, whole=True),
+    "zero_truncated_poisson": Family(Poisson.of, ZeroTruncated.around, whole=True),
+    "zero_truncated_negative_binomial": Family(NegativeBinomial.of, ZeroTruncated.around, whole=True),
+    "zero_inflated_poisson": Family(Poisson.of, ZeroInflated.around, above="zero_truncated_poisson", whole=True),
     "zero_inflated_negative_binomial": Family(
-        NegativeBinomial.of, ZeroInflated.around, above="zero_truncated_negative_binomial"
+        NegativeBinomial.of, ZeroInflated.around, above="zero_truncated_negative_binomial", whole=True
     ),
-    "hurdle_poisson": Family(Poisson.of, Hurdle.around, above="zero_truncated_poisson"),
-    "hurdle_negative_binomial": Family(NegativeBinomial.of, Hurdle.around, above="zero_truncated_negative_binomial"),
+    "hurdle_poisson": Family(Poisson.of, Hurdle.around, above="zero_truncated_poisson", whole=True),
+    "hurdle_negative_binomial": Family(
+        NegativeBinomial.of, Hurdle.around, above="zero_truncated_negative_binomial", whole=True
+    ),
     "two_part_normal": Family(Normal.of, Hurdle.around, cut=12.0, above="normal"),
     "two_part_log_normal": Family(log_normal, Hurdle.around, cut=12.0, above="log_normal"),
     "two_part_gamma": Family(Gamma.of, Hurdle.around, cut=12.0, above="gamma"),
@@ -64,12 +67,12 @@ FAMILIES = {
 
 def holds_whole(family: str, declared: Declared) -> bool:
     """Whether a column of numbers holds whole ones: counts, or what was declared so."""
-    return declared.whole or "poisson" in family or "negative_binomial" in family
+    return declared.whole or FAMILIES[family].whole
 
 
 def has_own_zeros(family: str) -> bool:
     """Whether zeros stand beside the values that limits are of."""
-    return family.startswith(("two_part_", "hurdle_", "zero_inflated_"))
+    return FAMILIES[family].above is not None
 
 
 def bind_column(
@@ -79,7 +82,7 @@ def bind_column(
     coefficients: CoefficientPrior | None = None,
     strict: bool = False,
     declared: Declared | None = None,
-) -> tuple[Any, Rows]:
+) -> tuple[ColumnFamily, Rows]:
     """Model of the formula's response, and what it reads of the records; `InputError` for what it cannot be.
 
     `strict`: for contributions that read nothing off the table; terms that learn from it are refused.
@@ -98,7 +101,7 @@ def bind_design(
     strict: bool = False,
     declared: Declared | None = None,
     apart: tuple[str, ...] = (),
-) -> tuple[Any, Rows]:
+) -> tuple[ColumnFamily, Rows]:
     """As `bind_column`, with the design matrix X (distinct rows of the records, K); `apart` tells more lines apart."""
     declared = declared or Declared()
     if family == "ordinal" and not formula.has_intercept:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+
+from alphasynth.tables.declared import Declared
 
 Array = Any  # a NumPy or JAX array: the same formulas run on both
 Theta = dict[str, Array]
@@ -54,6 +56,68 @@ class Model(Protocol):
 
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Response values of new records (rows,); `columns` holds the covariates' rows."""
+        ...
+
+
+@runtime_checkable
+class Peaked(Model, Protocol):
+    """A model that strict contributions can bound, which takes nothing of the table but a record's own row."""
+
+    def peak(self, columns: Columns) -> np.ndarray:
+        """f*, the largest log-likelihood that each row can have under any parameters (rows,)."""
+        ...
+
+    def public_starts(self) -> np.ndarray:
+        """Where climbs begin that must know nothing of the table (..., D)."""
+        ...
+
+
+@runtime_checkable
+class ColumnFamily(Peaked, Protocol):
+    """A built-in family, bound to K terms: beside a model, how a column of a table is read and where climbs begin."""
+
+    def coordinates(self, covariates: bool) -> list[str]:
+        """Names of the sampler's coordinates, with covariates or without."""
+        ...
+
+    def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
+        """What the model reads of a column's values; raise `InputError` for what it cannot."""
+        ...
+
+    def start(self, columns: Columns, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Where the climb to the mode begins (D,): rough moments of these rows."""
+        ...
+
+
+@runtime_checkable
+class Decoding(Protocol):
+    """A family whose values are not on the column's own scale."""
+
+    def decode(self, name: str, y: np.ndarray, declared: Declared) -> np.ndarray:
+        """Simulated values in the column's own terms."""
+        ...
+
+
+@runtime_checkable
+class PowerSums(Protocol):
+    """A model whose probabilities of single values, or densities, can be raised to a power and summed."""
+
+    def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
+        """Sum over all values y of p(y | theta)^power, by row, or one number where all rows share it."""
+        ...
+
+
+@runtime_checkable
+class Densities(Protocol):
+    """A model of densities, which are integrated on a scale of their own."""
+
+    @property
+    def largest_density(self) -> float:
+        """How large a density can be on that scale."""
+        ...
+
+    def log_scaled(self, theta: Theta, columns: Columns) -> Array:
+        """Log density by row on that scale."""
         ...
 
 

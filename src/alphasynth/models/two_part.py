@@ -15,8 +15,8 @@ from alphasynth.errors import InputError
 from alphasynth.models.categories import at_intercept, logit
 from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.count_functions import log_positive
-from alphasynth.models.counts import NegativeBinomial, Poisson
-from alphasynth.models.model import Array, Columns, Theta, linear
+from alphasynth.models.counts import Counts, NegativeBinomial, Poisson
+from alphasynth.models.model import Array, Columns, Decoding, Densities, Theta, linear
 from alphasynth.models.priors import LinearPrior, PairPrior
 from alphasynth.tables.declared import Declared
 
@@ -96,7 +96,7 @@ class Hurdle:
     @property
     def is_count(self) -> bool:
         """Whether the positive values are counts."""
-        return hasattr(self.inner, "log_zero")
+        return isinstance(self.inner, Counts)
 
     def coordinates(self, covariates: bool) -> list[str]:
         """Names of the sampler's coordinates."""
@@ -114,7 +114,7 @@ class Hurdle:
 
     def decode(self, name: str, y: np.ndarray, declared: Declared) -> np.ndarray:
         """Values in their own unit; not a number stands for 0."""
-        decoded = self.inner.decode(name, y, declared) if hasattr(self.inner, "decode") else y
+        decoded = self.inner.decode(name, y, declared) if isinstance(self.inner, Decoding) else y
         return np.where(np.isnan(y), 0.0, decoded)
 
     def public_starts(self) -> np.ndarray:
@@ -136,7 +136,8 @@ class Hurdle:
 
     def log_scaled(self, theta: Theta, columns: Columns) -> Array:
         """Log p of a zero, log density of a positive value on the scale that its power is integrated on."""
-        return self._above_or_zero(theta, columns, getattr(self.inner, "log_scaled", self.inner.log_lik))
+        inner = self.inner.log_scaled if isinstance(self.inner, Densities) else self.inner.log_lik
+        return self._above_or_zero(theta, columns, inner)
 
     def _above_or_zero(self, theta: Theta, columns: Columns, inner: Callable[[Theta, Columns], Array]) -> Array:
         eta = linear(theta["gamma"], columns)
