@@ -22,9 +22,10 @@ from alphasynth.tables.records import Records
 class Family(NamedTuple):
     """How a family's model is made: from a column's name, what is declared of it, coefficients' prior and K.
 
-    `levels` says that it holds categories, `whole` that it holds counts, and `cut` how far below its largest log-likelihood a record of a table model
-    is cut unless told: little where that is a probability, more where a zero and a value are weighed together.
-    `above` is the family of the values that are not 0, where zeros have a part of their own.
+    `levels` says that it holds categories, `whole` that it holds counts, and `cut` how far below its largest
+    log-likelihood a record of a table model is cut unless told: little where that is a probability, more where a zero
+    and a value are weighed together. `above` is the family of the values that are not 0, where zeros have a part of
+    their own.
     """
 
     make: Callable[[str, Declared, CoefficientPrior, int], Any]
