@@ -232,17 +232,28 @@ def require_declared(formula: Formula, columns: Mapping[str, Any], levels: Colle
     `lower_bound` and `upper_bound`. Columns named in `levels` have theirs declared elsewhere.
     """
     for name, factor in formula.factors.items():
-        if isinstance(factor, Column):
-            if factor.name not in levels and not _is_numeric(columns[factor.name]):
-                raise InputError(
-                    f"a strict mechanism must not learn category levels from the table: write C({name}, levels=[...]), "
-                    f"found {name!r}"
-                )
-        elif not _is_declared(factor, columns):
+        if isinstance(factor, Column) and (factor.name in levels or _is_numeric(columns[factor.name])):
+            continue
+        column = _without_levels(factor)
+        if column is not None:
+            raise InputError(
+                f"a strict mechanism must not learn category levels from the table: write C({column}, levels=[...]), "
+                f"found {name!r}"
+            )
+        if not _is_declared(factor, columns):
             raise InputError(
                 "a strict mechanism must learn nothing from the table: terms must be elementwise or state their "
                 f"constants, found {name!r}"
             )
+
+
+def _without_levels(factor: Expression) -> str | None:
+    """The column of a category whose levels are left to be learnt."""
+    if isinstance(factor, Column):
+        return factor.name
+    alone = isinstance(factor, Call) and factor.function == "C" and "levels" not in dict(factor.options)
+    inside = factor.inputs[0] if alone and isinstance(factor, Call) else None
+    return inside.name if isinstance(inside, Column) else None
 
 
 def _is_numeric(column: Any) -> bool:
