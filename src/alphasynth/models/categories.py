@@ -34,7 +34,7 @@ class Bernoulli:
 
     def coordinates(self, covariates: bool) -> list[str]:
         """Names of the sampler's coordinates."""
-        return _coefficients(self.prior.coefficients, self.prior.K)
+        return self.prior.coefficient_names
 
     def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
         """What the model reads of the response."""
@@ -95,7 +95,7 @@ class Categorical:
 
     def coordinates(self, covariates: bool) -> list[str]:
         """Names of the sampler's coordinates: K for the second level, K for the third, and so on."""
-        return _coefficients(self.prior.coefficients, self.prior.K)
+        return self.prior.coefficient_names
 
     def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
         """What the model reads of the response."""
@@ -220,10 +220,6 @@ def _draw_codes(rng: np.random.Generator, cumulated: np.ndarray, rows: int) -> n
     """Codes from cumulated probabilities (rows or 1, levels)."""
     above = rng.random(rows)[:, None] >= cumulated[:, :-1]
     return above.sum(axis=1).astype(np.float64)
-
-
-def _coefficients(prior: CoefficientPrior, K: int) -> list[str]:
-    return [f"beta[{k}]" for k in range(K)] + [f"u[{K + i}]" for i in range(prior.size(K) - K)]
 
 
 def at_intercept(X: np.ndarray, value: float) -> np.ndarray:

@@ -44,9 +44,7 @@ class Normal:
 
     def coordinates(self, covariates: bool) -> list[str]:
         """Names of the sampler's coordinates."""
-        more = self.prior.coefficients.size(self.prior.K) - self.prior.K
-        own = [f"beta[{k}]" for k in range(self.prior.K)]
-        return [*own, *(f"u[{self.prior.K + i}]" for i in range(more)), "log_sd"]
+        return [*self.prior.coefficient_names, "log_sd"]
 
     def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
         """Scaled values, and the logarithm of the density's change of unit."""
@@ -116,9 +114,7 @@ class Gamma:
 
     def coordinates(self, covariates: bool) -> list[str]:
         """Names of the sampler's coordinates."""
-        more = self.prior.coefficients.size(self.prior.K) - self.prior.K
-        own = [f"beta[{k}]" for k in range(self.prior.K)]
-        return [*own, *(f"u[{self.prior.K + i}]" for i in range(more)), "log_shape"]
+        return [*self.prior.coefficient_names, "log_shape"]
 
     def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
         """Values as shares of the upper limit, their logarithms, and that of the change of unit."""

@@ -58,10 +58,8 @@ class Counts:
 
     def coordinates(self, covariates: bool) -> list[str]:
         """Names of the sampler's coordinates: the mean or the coefficients, what else their prior samples, and phi."""
-        prior = self.prior
-        own = [f"beta[{k}]" for k in range(prior.K)] if covariates else ["mean"]
-        more = prior.coefficients.size(prior.K) - prior.K
-        return [*own, *(f"u[{prior.K + i}]" for i in range(more)), *(["phi"] if prior.dispersion is not None else [])]
+        names = self.prior.coefficient_names if covariates else ["mean", *self.prior.coefficient_names[self.prior.K :]]
+        return [*names, *(["phi"] if self.prior.dispersion is not None else [])]
 
     def peak(self, columns: Columns) -> np.ndarray:
         """f*, the largest log-likelihood of each row's count: that at mu = y, in the Poisson limit."""

@@ -92,6 +92,12 @@ class LinearPrior:
             return self.coefficients.constrain(u, self.K)
         return {**self.coefficients.constrain(u[:-1], self.K), **self.dispersion.constrain(u[-1])}
 
+    @property
+    def coefficient_names(self) -> list[str]:
+        """Names of the coefficients' coordinates, and of what else their prior samples."""
+        more = self.coefficients.size(self.K) - self.K
+        return [f"beta[{k}]" for k in range(self.K)] + [f"u[{self.K + i}]" for i in range(more)]
+
     def smoothed(self) -> LinearPrior:
         """The same prior, but scale mixtures without the spike at 0 that their small scales make.
 

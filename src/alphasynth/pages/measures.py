@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from alphasynth.evaluation.compared import Comparison
+from alphasynth.evaluation.compared import Comparison, Share, Weighted
 from alphasynth.evaluation.intervals import Interval
 from alphasynth.evaluation.nearest import Nearest
 from alphasynth.evaluation.risk import IdentificationRisk, MatchRates
@@ -129,24 +129,20 @@ def association_lines(utilities: Mapping[str, Utility]) -> Lines:
     return Lines("Associations of pairs of columns", heads, lines)
 
 
+def _beside(found: Share | Weighted) -> tuple[float, float, float]:
+    return found.confidential, found.synthetic, found.synthetic - found.confidential
+
+
 def share_lines(utilities: Mapping[str, Utility]) -> Lines:
     """Shares of levels."""
-    lines = [
-        (label, s.column, s.level, s.confidential, s.synthetic, s.synthetic - s.confidential)
-        for label, u in utilities.items()
-        for s in u.shares
-    ]
+    lines = [(label, s.column, s.level, *_beside(s)) for label, u in utilities.items() for s in u.shares]
     heads = ("synthesizer", "column", "level", "confidential share", "synthetic share", "difference")
     return Lines("Shares of levels by column", heads, lines)
 
 
 def weighted_lines(utilities: Mapping[str, Utility]) -> Lines:
     """Statistics weighted by a column of survey weights."""
-    lines = [
-        (label, w.column, w.statistic, w.confidential, w.synthetic, w.synthetic - w.confidential)
-        for label, u in utilities.items()
-        for w in u.weighted
-    ]
+    lines = [(label, w.column, w.statistic, *_beside(w)) for label, u in utilities.items() for w in u.weighted]
     heads = ("synthesizer", "column", "statistic", "confidential", "synthetic", "difference")
     return Lines("Statistics weighted by the survey weights", heads, lines)
 
