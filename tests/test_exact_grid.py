@@ -18,7 +18,7 @@ from alphasynth.inference.public_grid import QUANTA, Counted, PublicGrid, cost_o
 from alphasynth.inference.quanta import Costs
 from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.families import FAMILIES
-from alphasynth.models.model import HELD, PEAK, Rows
+from alphasynth.models.model import PEAK, TAKES_PART, Rows
 from alphasynth.privacy import exponential
 from alphasynth.tables.declared import Declared
 
@@ -94,9 +94,9 @@ def test_lines_that_take_no_part_cost_nothing():
     bounded, axes, columns, counts = problem("normal", [2.0, 50.0, 51.0, 99.0])
     held = np.array([1.0, 0.0, 1.0, 0.0])
     part = {name: column[held > 0] for name, column in columns.items()}
-    found = bounds(bounded, axes, {**columns, HELD: held}, counts, None)
+    found = bounds(bounded, axes, {**columns, TAKES_PART: held}, counts, None)
     np.testing.assert_array_equal(found, bounds(bounded, axes, part, counts[held > 0], None))
-    assert (bounds(bounded, axes, {**columns, HELD: 0 * held}, counts, None).high == 0).all()
+    assert (bounds(bounded, axes, {**columns, TAKES_PART: 0 * held}, counts, None).high == 0).all()
 
 
 @pytest.mark.parametrize("family", ["negative_binomial", "normal", "poisson"])

@@ -107,14 +107,14 @@ def regress(formula: str, confidential: Records, tables: list[Records]) -> Regre
     `InputError` where it cannot be fitted.
     """
     asked, parsed = _parse(formula)
-    held = [confidential, *tables]
+    all_tables = [confidential, *tables]
     response = confidential.columns.get(parsed.response)
     if response is None or not is_numeric(response):
         raise InputError(f"the response of a regression must be a numeric column, found {parsed.response!r}")
-    missing = [n for n in (parsed.response, *parsed.covariates) if any(n not in records.columns for records in held)]
+    missing = [n for n in (parsed.response, *parsed.covariates) if any(n not in t.columns for t in all_tables)]
     if missing:
         raise InputError(f"a regression must use columns that are compared, found {missing[0]!r}")
-    frames = _frames(parsed.covariates, held)
+    frames = _frames(parsed.covariates, all_tables)
     # What terms learn (a mean to centre by) they learn from the confidential records, and all tables use it.
     spec, first = learn_terms(parsed, frames[0], confidential.counts)
     terms = tuple(spec.column_names)
@@ -124,7 +124,7 @@ def regress(formula: str, confidential: Records, tables: list[Records]) -> Regre
     kind = asked or _kind(_numbers(response))
     fits = [
         _fit(kind, _numbers(records.columns[parsed.response]), X, records.counts)
-        for records, X in zip(held, matrices, strict=True)
+        for records, X in zip(all_tables, matrices, strict=True)
     ]
     coefficients, variances = (np.array(part) for part in zip(*fits, strict=True))
     return Regression(parsed.text, kind, terms, coefficients, variances)
@@ -145,16 +145,16 @@ def _parse(formula: str) -> tuple[str | None, Formula]:
         raise InputError(f"a regression's {error}") from None
 
 
-def _frames(names: Sequence[str], held: Sequence[Records]) -> list[Any]:
+def _frames(names: Sequence[str], all_tables: Sequence[Records]) -> list[Any]:
     """The covariates of each table; categories have one order in all, those that every table has first.
 
     The first one is what the others are measured against, so it must be there in every table.
     """
     import pandas as pd
 
-    frames = [pd.DataFrame(index=range(records.size)) for records in held]
+    frames = [pd.DataFrame(index=range(records.size)) for records in all_tables]
     for name in names:
-        columns: list[Any] = [plain(records.columns[name]) for records in held]
+        columns: list[Any] = [plain(records.columns[name]) for records in all_tables]
         if columns[0].dtype.kind != "f":
             everywhere = set.intersection(*(set(column.tolist()) for column in columns))
             levels = sorted(
@@ -183,20 +183,20 @@ def _fit(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> tuple[n
         return coefficients, variances  # no mean of such a model can be these values
     scale = np.abs(X).max(axis=0)
     scaled = X / np.where(scale > 0, scale, 1.0)
-    held = _determined(scaled, counts)
+    kept = _determined(scaled, counts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of separation and the like: what comes of it shows in the variances
         try:
             if kind == NEGATIVE_BINOMIAL:
-                fitted = _negative_binomial(y, scaled[:, held], counts.astype(np.float64))
+                fitted = _negative_binomial(y, scaled[:, kept], counts.astype(np.float64))
             else:
-                fitted = GLM(y, scaled[:, held], family=chosen(), freq_weights=counts.astype(np.float64)).fit(
+                fitted = GLM(y, scaled[:, kept], family=chosen(), freq_weights=counts.astype(np.float64)).fit(
                     scale=1.0 if kind == LOGISTIC else "X2"
                 )
         except (ValueError, np.linalg.LinAlgError):
             return coefficients, variances
-    coefficients[held] = fitted.params / scale[held]
-    variances[held] = np.diag(fitted.cov_params()) / scale[held] ** 2
+    coefficients[kept] = fitted.params / scale[kept]
+    variances[kept] = np.diag(fitted.cov_params()) / scale[kept] ** 2
     return coefficients, variances
 
 

@@ -121,8 +121,8 @@ class _Merged:
             return np.full(len(features), self.share)
         twice, labels = np.concatenate([features, features]), np.repeat([0, 1], len(features))
         weights = np.concatenate([self.counts - synthetic, synthetic])
-        held = weights > 0
-        return model.fit(twice[held], labels[held], sample_weight=weights[held]).predict_proba(features)[:, 1]
+        drawn = weights > 0
+        return model.fit(twice[drawn], labels[drawn], sample_weight=weights[drawn]).predict_proba(features)[:, 1]
 
 
 def _thinned(rng: np.random.Generator, records: Records) -> tuple[Records, np.ndarray]:

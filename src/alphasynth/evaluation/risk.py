@@ -74,16 +74,16 @@ def identification_risk(
     [0.5, 0.0]
     """
     check_radius(radius)
-    held = read_records(confidential, [column, *known])
-    if not tables or not is_numeric(held.columns[column]):
+    records = read_records(confidential, [column, *known])
+    if not tables or not is_numeric(records.columns[column]):
         raise InputError(f"column {column!r} must hold numbers, and there must be a table beside, found otherwise")
-    others = [conform(held, read_records(table, [column, *known])) for table in tables]
-    outside = np.array([_outside(held, table, column, radius, relative, known) for table in others])
+    others = [conform(records, read_records(table, [column, *known])) for table in tables]
+    outside = np.array([_outside(records, table, column, radius, relative, known) for table in others])
     risks, inside = np.where(outside < 1, outside, 0.0), outside < 1
-    before = _outside(held, held, column, radius, relative, known)
-    members = np.bincount(held.group(known), held.counts) if known else np.zeros(1)
+    before = _outside(records, records, column, radius, relative, known)
+    members = np.bincount(records.group(known), records.counts) if known else np.zeros(1)
     unique = int((members == 1).sum())
-    return IdentificationRisk(held, radius, relative, risks.mean(axis=0), before, inside.mean(axis=0), unique)
+    return IdentificationRisk(records, radius, relative, risks.mean(axis=0), before, inside.mean(axis=0), unique)
 
 
 def check_radius(radius: float) -> None:
@@ -153,9 +153,9 @@ class Aligned:
         """Of either table the distinct values within groups: value, group, number of rows, and the line of each row."""
         sides = []
         for values in (self.confidential, self.synthetic):
-            held, codes = np.unique(values, return_inverse=True)
-            lines, of, counts = np.unique(self.group * len(held) + codes, return_inverse=True, return_counts=True)
-            sides.append((held[lines % len(held)], lines // len(held), counts, of))
+            distinct, codes = np.unique(values, return_inverse=True)
+            lines, of, counts = np.unique(self.group * len(distinct) + codes, return_inverse=True, return_counts=True)
+            sides.append((distinct[lines % len(distinct)], lines // len(distinct), counts, of))
         return tuple(sides)
 
 

@@ -90,56 +90,56 @@ def evaluate(
         raise InputError("synthetic must hold at least one table, found none")
     names = shared_columns([confidential, *synthetic], columns)
     gaps = gaps_among([confidential, *synthetic], names)
-    held = read_records(confidential, names, gaps)
-    tables = [conform(held, read_records(table, names, gaps)) for table in synthetic]
+    records = read_records(confidential, names, gaps)
+    tables = [conform(records, read_records(table, names, gaps)) for table in synthetic]
     if draws is not None and len(draws) != len(tables):
         raise InputError(f"draws must name one draw per table, found {len(draws)} for {len(tables)}")
     rng = np.random.default_rng(SEED)
-    numeric = [name for name in held.columns if is_numeric(held.columns[name])]
+    numeric = [name for name in records.columns if is_numeric(records.columns[name])]
     compared = [name for name in numeric if name not in public]
     return Utility(
-        n=held.n,
+        n=records.n,
         rows=int(np.mean([table.n for table in tables])),
         tables=len(tables),
         comparisons=tuple(
             found
             for name in compared
-            for found in _compare(rng, name, statistics(quantiles), held, tables, draws, scalar)
+            for found in _compare(rng, name, statistics(quantiles), records, tables, draws, scalar)
         ),
         distances={
-            name: mean_distances(values_of(held, name), [values_of(table, name) for table in tables])
+            name: mean_distances(values_of(records, name), [values_of(table, name) for table in tables])
             for name in compared
         },
-        propensities=tuple(propensities(rng, held, tables)),
+        propensities=tuple(propensities(rng, records, tables)),
         associations=tuple(
-            _associate(pair, held, tables) for pair in pairs(held) if not {pair.one, pair.other} <= set(public)
+            _associate(pair, records, tables) for pair in pairs(records) if not {pair.one, pair.other} <= set(public)
         ),
-        coefficients=tuple(_coefficients(regressions, names, numeric, held, tables, draws, scalar)),
+        coefficients=tuple(_coefficients(regressions, names, numeric, records, tables, draws, scalar)),
         shares=tuple(
             share
-            for name in held.columns
-            if name not in public and (not is_numeric(held.columns[name]) or _has_few_values(held, name))
-            for share in _shares(name, held, tables)
+            for name in records.columns
+            if name not in public and (not is_numeric(records.columns[name]) or _has_few_values(records, name))
+            for share in _shares(name, records, tables)
         ),
         weighted=tuple(
-            _weighted(survey_weights, [n for n in compared if n != survey_weights], held, tables, quantiles)
+            _weighted(survey_weights, [n for n in compared if n != survey_weights], records, tables, quantiles)
         ),
     )
 
 
 def _weighted(
-    weights: str | None, columns: Sequence[str], held: Records, tables: Sequence[Records], quantiles: Sequence[float]
+    weights: str | None, columns: Sequence[str], records: Records, tables: Sequence[Records], quantiles: Sequence[float]
 ) -> list[Weighted]:
     """Statistics of every numeric column, weighted by the survey's own column."""
     if weights is None:
         return []
-    for records in (held, *tables):
-        column = records.columns.get(weights)
+    for one in (records, *tables):
+        column = one.columns.get(weights)
         if column is None or not is_numeric(column) or not (np.asarray(column) > 0).all():
             raise InputError(f"survey weights must be a column of numbers above 0, found that {weights!r} is not")
     found = []
     for name in columns:
-        own, *others = (_weighted_of(records, name, weights, quantiles) for records in (held, *tables))
+        own, *others = (_weighted_of(one, name, weights, quantiles) for one in (records, *tables))
         found += [Weighted(name, word, own[word], float(np.mean([o[word] for o in others]))) for word in own]
     return found
 
@@ -160,9 +160,9 @@ def _has_few_values(records: Records, name: str) -> bool:
     return 1 < len(values) <= FEW_VALUES and records.n >= 5 * len(values)
 
 
-def _shares(name: str, held: Records, tables: Sequence[Records]) -> list[Share]:
+def _shares(name: str, records: Records, tables: Sequence[Records]) -> list[Share]:
     """Shares of a column's levels, the commonest first, of the rows that have a value."""
-    own = _level_shares(held, name)
+    own = _level_shares(records, name)
     others = [_level_shares(table, name) for table in tables]
     levels = sorted({*own, *(level for other in others for level in other)}, key=lambda level: -own.get(level, 0.0))
     lines = [Share(name, v, own.get(v, 0.0), float(np.mean([o.get(v, 0.0) for o in others]))) for v in levels]
@@ -201,53 +201,53 @@ def _compare(
     rng: np.random.Generator,
     column: str,
     wanted: Sequence[Statistic],
-    held: Records,
+    records: Records,
     tables: Sequence[Records],
     draws: Sequence[int] | None,
     scalar: float | str | None,
 ) -> list[Comparison]:
-    values = values_of(held, column)
+    values = values_of(records, column)
     own = resample(np.random.default_rng(SEED), values, wanted)  # the same whatever it is compared with
-    synthetic = estimates(rng, column, wanted, [values_of(table, column) for table in tables], held.n, draws, scalar)
+    synthetic = estimates(rng, column, wanted, [values_of(table, column) for table in tables], records.n, draws, scalar)
     return [
         Comparison(found.statistic.of(values), percentile_interval(line), found, line)
         for found, line in zip(synthetic, own, strict=True)
     ]
 
 
-def _associate(pair: Pair, held: Records, tables: Sequence[Records]) -> Associated:
+def _associate(pair: Pair, records: Records, tables: Sequence[Records]) -> Associated:
     found = np.array([association(table, pair) for table in tables])
     found = found[np.isfinite(found)]  # a table where a column does not vary has none
     ends = (found.mean(), found.min(), found.max()) if len(found) else (np.nan,) * 3
-    return Associated(pair, association(held, pair), *map(float, ends))
+    return Associated(pair, association(records, pair), *map(float, ends))
 
 
 def _coefficients(
     regressions: Sequence[str] | None,
     names: Sequence[str],
     numeric: Sequence[str],
-    held: Records,
+    records: Records,
     tables: list[Records],
     draws: Sequence[int] | None,
     scalar: float | str | None,
 ) -> list[Coefficient]:
     if regressions is None:
-        regressions = _default_regression(names, numeric, held)
+        regressions = _default_regression(names, numeric, records)
     found = []
     rows = [table.n for table in tables]
     for formula in regressions:
-        fitted = regress(formula, held, tables)
+        fitted = regress(formula, records, tables)
         for i, term in enumerate(fitted.terms):
             q, u = fitted.coefficients[:, i], fitted.variances[:, i]
-            synthetic = combine(q[1:].tolist(), u[1:].tolist(), rows, held.n, draws, scalar)
+            synthetic = combine(q[1:].tolist(), u[1:].tolist(), rows, records.n, draws, scalar)
             found.append(Coefficient(fitted.formula, fitted.kind, term, float(q[0]), float(u[0] ** 0.5), synthetic))
     return found
 
 
-def _default_regression(names: Sequence[str], numeric: Sequence[str], held: Records) -> list[str]:
+def _default_regression(names: Sequence[str], numeric: Sequence[str], records: Records) -> list[str]:
     """The first numeric column on all others, but for text with very many values and names that no formula can hold."""
     spoken = [name for name in names if name.strip() and "`" not in name and name not in ("0", "1", "Intercept")]
     response = next((name for name in spoken if name in numeric), None)
-    few = [n for n in spoken if n in numeric or len(np.unique(as_text(held.columns[n]))) <= MOST_LEVELS]
+    few = [n for n in spoken if n in numeric or len(np.unique(as_text(records.columns[n]))) <= MOST_LEVELS]
     others = [f"`{name}`" for name in few if name != response]
     return [f"`{response}` ~ {' + '.join(others)}"] if response is not None and others else []

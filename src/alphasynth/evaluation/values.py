@@ -137,25 +137,25 @@ def is_numeric(column: Any) -> bool:
     return getattr(column.dtype, "kind", "O") in "iuf"
 
 
-def conform(held: Records, table: Records) -> Records:
+def conform(original: Records, table: Records) -> Records:
     """A synthetic table with its columns as the confidential one has them: numbers, or text for all else.
 
     Files do not keep every type: text codes come back from a text file as numbers, truth values in other words. Raises
     `InputError` for a column of numbers that is none in the synthetic table.
     """
-    columns = {name: _conform(name, column, table.columns[name]) for name, column in held.columns.items()}
-    return Records(held.response, columns, table.counts, table.index)
+    columns = {name: _conform(name, column, table.columns[name]) for name, column in original.columns.items()}
+    return Records(original.response, columns, table.counts, table.index)
 
 
-def _conform(name: str, held: Any, column: Any) -> np.ndarray:
-    if is_numeric(held):
+def _conform(name: str, original: Any, column: Any) -> np.ndarray:
+    if is_numeric(original):
         if not is_numeric(column) and set(np.char.lower(as_text(column))) <= {"true", "false"}:
             return (np.char.lower(as_text(column)) == "true").astype(np.float64)  # declared so of zeros and ones
         if not is_numeric(column):
             raise InputError(f"column {name!r} must hold numbers like the confidential one, found something else")
         return np.asarray(column, np.float64)
     text = as_text(column)
-    if getattr(held.dtype, "kind", "O") == "b":
+    if getattr(original.dtype, "kind", "O") == "b":
         return np.array([TRUTH.get(word, word) for word in np.char.lower(text)], str)
     return text
 
@@ -185,8 +185,8 @@ def gaps_among(tables: Sequence[Frame | Stored | Records], columns: Sequence[str
     for table in tables:
         if isinstance(table, Records):
             continue
-        held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
-        if any(held.count(name) != 1 for name in columns):
+        names = list(table.column_names) if isinstance(table, Stored) else column_names(table)
+        if any(names.count(name) != 1 for name in columns):
             continue  # refused where the table is read
         if isinstance(table, Stored):
             grouped = table.group(columns, ())

@@ -17,7 +17,7 @@ from alphasynth.inference.contribution import Bounded, CensoredAt
 from alphasynth.inference.quanta import QUANTA
 from alphasynth.inference.sampler import constrain_all
 from alphasynth.inference.separable import Line, Separable, is_separable, separate
-from alphasynth.models.model import HELD, Columns, Theta
+from alphasynth.models.model import TAKES_PART, Columns, Theta
 
 # Units in the last place, of the sum of the sizes of its terms, that x may be off, here or where costs are counted:
 # some thirty operations, each right to a few units; with room to spare.
@@ -47,8 +47,8 @@ def bounds(
     each value. Values beyond the last one that was found inside lie at or beyond the cut but for the error of that one,
     since x has one valley.
     """
-    held = counts > 0 if HELD not in columns else (counts > 0) & (np.asarray(columns[HELD]) > 0)
-    order = np.flatnonzero(held)[np.argsort(np.asarray(columns["y"])[held], kind="stable")]
+    taking_part = counts > 0 if TAKES_PART not in columns else (counts > 0) & (np.asarray(columns[TAKES_PART]) > 0)
+    order = np.flatnonzero(taking_part)[np.argsort(np.asarray(columns["y"])[taking_part], kind="stable")]
     times = np.asarray(counts)[order].astype(np.int64)
     sorted_columns = {name: np.asarray(column)[order] for name, column in columns.items()}
     if not len(order):

@@ -16,8 +16,8 @@ import numpy as np
 
 from alphasynth.errors import InputError, require_positive
 from alphasynth.models.model import (
-    HELD,
     PEAK,
+    TAKES_PART,
     Array,
     ColumnFamily,
     Columns,
@@ -87,7 +87,7 @@ class Bounded:
         # The inner `where` keeps derivatives finite where the value is not.
         at_top = (value >= 0) & (value < jnp.inf)
         clipped = jnp.where(inside, jnp.where(inside, value, 0.0), jnp.where(at_top, 0.0, -self.epsilon))
-        return jnp.where(columns[HELD] > 0, clipped, 0.0) if HELD in columns else clipped
+        return jnp.where(columns[TAKES_PART] > 0, clipped, 0.0) if TAKES_PART in columns else clipped
 
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Response values of new records, by the model itself."""
@@ -111,7 +111,7 @@ class Where:
 
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """f by row; 0 where there is no value."""
-        return jnp.where(columns[HELD] > 0, self.model.log_lik(theta, columns), 0.0)
+        return jnp.where(columns[TAKES_PART] > 0, self.model.log_lik(theta, columns), 0.0)
 
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Response values of new records, by the model itself."""

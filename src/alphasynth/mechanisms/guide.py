@@ -22,7 +22,7 @@ from alphasynth.inference.mode import scales
 from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.mechanisms.chain import AnyFit, AnyProblem, Chain, JointFit, blocks_of, columns_of, fit_any
 from alphasynth.mechanisms.fit import FIRST, Fit, Problem, in_64_bit
-from alphasynth.models.model import HELD, Array, Columns, Model, extend
+from alphasynth.models.model import TAKES_PART, Array, Columns, Model, extend
 from alphasynth.models.own_model import BoundModel
 from alphasynth.privacy.randomness import Key, child
 
@@ -43,7 +43,7 @@ def guide_of(problem: Problem, epsilon: float, cut: float) -> Problem:
         raise InputError("budget weights need a built-in family or an OwnModel, found a model of another kind")
     if isinstance(model, BoundModel):
         model.require_bounded("budget weights need")
-    held = rows.columns.get(HELD)
+    held = rows.columns.get(TAKES_PART)
     starts = with_effects(model.public_starts()) if "X" in rows.columns else model.public_starts()
     strict = replace(rows, start=starts).for_strict(model.peak(rows.distinct))  # type: ignore[attr-defined]
     if held is not None:

@@ -23,7 +23,7 @@ from alphasynth.mechanisms.scored import QUANTA, Plan, Scorable, Scored, plan, r
 from alphasynth.mechanisms.scored_start import placed, start
 from alphasynth.mechanisms.scores import Parameters, family_of
 from alphasynth.models.categories import Ordinal
-from alphasynth.models.model import HELD
+from alphasynth.models.model import TAKES_PART
 from alphasynth.privacy.accounting import at_least
 from alphasynth.privacy.guarantee import StrictTerms
 from alphasynth.privacy.randomness import Key, Stream, child
@@ -98,8 +98,8 @@ def scorable(problem: Problem, model: Any) -> Scorable:
     rows = problem.rows
     columns = dict(rows.distinct)
     counts = rows.total(problem.records.counts)[: rows.size]
-    if HELD in columns:
-        counts = np.where(columns.pop(HELD) > 0, counts, 0.0)
+    if TAKES_PART in columns:
+        counts = np.where(columns.pop(TAKES_PART) > 0, counts, 0.0)
     X = columns.pop("X", np.ones((rows.size, 1)))
     return Scorable(columns, _terms(model, X), counts)
 

@@ -50,9 +50,9 @@ class Normal:
         """Scaled values, and the logarithm of the density's change of unit."""
         y = _numbers(name, values, declared)
         centre, half = _scale(name, declared, self.logarithmic)
-        held = np.log(y) if self.logarithmic else y
-        jacobian = -math.log(half) - (held if self.logarithmic else np.zeros(len(y)))
-        return {"y": (held - centre) / half, "log_unit": jacobian}
+        scaled = np.log(y) if self.logarithmic else y
+        jacobian = -math.log(half) - (scaled if self.logarithmic else np.zeros(len(y)))
+        return {"y": (scaled - centre) / half, "log_unit": jacobian}
 
     def decode(self, name: str, y: np.ndarray, declared: Declared) -> np.ndarray:
         """Values in their own unit."""

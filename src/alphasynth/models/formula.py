@@ -167,10 +167,10 @@ def _finite(matrix: Any) -> np.ndarray:
 
 def _learns(formula: Formula) -> bool:
     """Whether a term learns more than levels, which are those of the distinct rows."""
-    held = list(formula.factors.values())
-    for expression in held:
-        held += parts_of(expression)
-    return any(isinstance(e, Call) and e.function not in ELEMENTWISE and e.function != "C" for e in held)
+    expressions = list(formula.factors.values())
+    for expression in expressions:
+        expressions += parts_of(expression)
+    return any(isinstance(e, Call) and e.function not in ELEMENTWISE and e.function != "C" for e in expressions)
 
 
 def _coded(formula: Formula) -> Any:

@@ -76,9 +76,9 @@ def settle_levels(columns: pa.Table, model: TableModel) -> TableModel:
     for column in model.columns:
         declared = column.declared
         if declared.missing in ("model", "public") and FAMILIES[column.family].levels and not declared.levels:
-            held = columns.column(column.name)
-            values = held.filter(pc.invert(missing(held)))
-            kind = held.type.value_type if pa.types.is_dictionary(held.type) else held.type
+            column_values = columns.column(column.name)
+            values = column_values.filter(pc.invert(missing(column_values)))
+            kind = column_values.type.value_type if pa.types.is_dictionary(column_values.type) else column_values.type
             found[column.name] = replace(declared, levels=tuple(sorted(values.cast(kind).unique().to_pylist())))
     return model.with_declared(found)
 

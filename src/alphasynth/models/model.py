@@ -12,7 +12,7 @@ from alphasynth.tables.declared import Declared
 Array = Any  # a NumPy or JAX array: the same formulas run on both
 Theta = dict[str, Array]
 Columns = dict[str, Array]
-HELD = "held"  # column that is 1 in lines that take part and 0 in others
+TAKES_PART = "takes part"  # column that is 1 in lines that take part and 0 in others
 PEAK = "peak"  # column of f*: the largest log-likelihood that a record can have under any parameters
 
 
@@ -157,11 +157,11 @@ class Rows:
         """With f* by line, the largest log-likelihood a line can have; every line takes part."""
         return replace(self, columns={**self.columns, PEAK: extend(peak, self.size)}, finite=np.ones(self.size, bool))
 
-    def where(self, held: np.ndarray) -> Rows:
+    def where(self, taking_part: np.ndarray) -> Rows:
         """With a mark of the lines (size,) that take part; f* of the others is 0, and so is what they add."""
-        columns = {**self.columns, HELD: extend(held.astype(np.float64), self.size)}
+        columns = {**self.columns, TAKES_PART: extend(taking_part.astype(np.float64), self.size)}
         if PEAK in columns:
-            columns[PEAK] = np.where(columns[HELD] > 0, columns[PEAK], 0.0)
+            columns[PEAK] = np.where(columns[TAKES_PART] > 0, columns[PEAK], 0.0)
         return replace(self, columns=columns)
 
     def total(self, values: np.ndarray) -> np.ndarray:

@@ -106,16 +106,16 @@ def _look(table: Stored, name: str) -> _Column | str:
     values, counts = grouped.columns.column(0), grouped.counts
     gone = np.asarray(missing(values))
     gaps = bool(gone.any())
-    held, counts = values.filter(pa.array(~gone)), counts[~gone]
-    if len(held) == 0:
+    present, counts = values.filter(pa.array(~gone)), counts[~gone]
+    if len(present) == 0:
         return "it has no values"
-    kind = held.type.value_type if pa.types.is_dictionary(held.type) else held.type
+    kind = present.type.value_type if pa.types.is_dictionary(present.type) else present.type
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if len(held) == 1:
+    if len(present) == 1:
         return "it has one value beside its gaps" if gaps else "it has one value"
-    plain = held.cast(pa.float64()) if is_number else held.cast(kind)
+    plain = present.cast(pa.float64()) if is_number else present.cast(kind)
     whole = is_number and bool((np.asarray(plain) == np.floor(np.asarray(plain))).all())
-    if len(held) == counts.sum() > 20 and (not is_number or whole):
+    if len(present) == counts.sum() > 20 and (not is_number or whole):
         return "every value differs: an identifier?"
     found = _number(name, np.asarray(plain), counts, whole) if is_number else _label(name, plain)
     if isinstance(found, str):

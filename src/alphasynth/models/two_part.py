@@ -106,11 +106,11 @@ class Hurdle:
         """What the inner family reads of the positive values, and which these are."""
         if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
             raise InputError(f"column {name!r} must hold numbers, found a column that is not numeric")
-        held = values.astype(np.float64)
-        positive = held != 0
+        numbers = values.astype(np.float64)
+        positive = numbers != 0
         if not self.is_count:  # a value within the limits stands in for 0, and takes no part
-            held = np.where(positive, held, math.ceil(declared.limits[0]) if declared.limits else 1.0)
-        return {**self.inner.read(name, held, declared, strict), "positive": positive.astype(np.float64)}
+            numbers = np.where(positive, numbers, math.ceil(declared.limits[0]) if declared.limits else 1.0)
+        return {**self.inner.read(name, numbers, declared, strict), "positive": positive.astype(np.float64)}
 
     def decode(self, name: str, y: np.ndarray, declared: Declared) -> np.ndarray:
         """Values in their own unit; not a number stands for 0."""
@@ -127,8 +127,8 @@ class Hurdle:
         positive = columns["positive"] > 0
         gamma = at_intercept(X, logit(np.average(columns["positive"], weights=counts)))
         part = {name: column[positive] for name, column in columns.items()} if positive.any() else columns
-        held = positive if positive.any() else np.ones(len(positive), bool)
-        return np.concatenate([gamma, self.inner.start(part, X[held], counts[held])])
+        these = positive if positive.any() else np.ones(len(positive), bool)
+        return np.concatenate([gamma, self.inner.start(part, X[these], counts[these])])
 
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """Log p(y | theta) by row."""
@@ -234,9 +234,9 @@ def truncated_peak(y: np.ndarray) -> np.ndarray:
     >>> truncated_peak(np.array([1.0, 2.0])).round(4).tolist()
     [0.0, -1.1276]
     """
-    held = np.maximum(y, 2.0)
-    mu = held + np.real(lambertw(-held * np.exp(-held)))
-    value = xlogy(held, mu) - mu - gammaln(held + 1) - np.log(-np.expm1(-mu))
+    least_two = np.maximum(y, 2.0)
+    mu = least_two + np.real(lambertw(-least_two * np.exp(-least_two)))
+    value = xlogy(least_two, mu) - mu - gammaln(least_two + 1) - np.log(-np.expm1(-mu))
     return np.where(y < 2, 0.0, value)
 
 

@@ -34,20 +34,20 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
     names = _columns(synthesizers[0])
     if any(_columns(s) != names for s in synthesizers):
         raise InputError("synthesizers must be of the same columns to be compared, found others")
-    held = read_records(table, names)
+    records = read_records(table, names)
     outcomes = []
     for s in synthesizers:
         weighting = None if s.strict else s.weightings_[-1]
         release = s.release()
-        tables = [conform(held, read_records(t, names)) for t in release.tables]
+        tables = [conform(records, read_records(t, names)) for t in release.tables]
         rules = [type(kind(rule)).__name__ for rule in s.trail_.rules]
-        rates = rates_of(held, tables, formula.covariates)
+        rates = rates_of(records, tables, formula.covariates)
         outcomes.append(
             measured(
                 weighting,
                 s.mechanism.label,
                 rules,
-                held,
+                records,
                 tables,
                 release.draws,
                 rates=rates,
@@ -73,5 +73,5 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
     ]
     promises = dict.fromkeys(part for _, g in numbers for part in g.promise.split("; "))
     claims = [page.table("Realised epsilon, rounded up", heads, lines, series=True), page.items(*promises)]
-    built = confidential_page.build(title or f"Synthesizers of {formula.response} compared", held, outcomes, claims)
+    built = confidential_page.build(title or f"Synthesizers of {formula.response} compared", records, outcomes, claims)
     return page.render(built)

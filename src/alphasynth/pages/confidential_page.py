@@ -55,7 +55,7 @@ def measured(
     weighting: Weighting | None,
     label: str,
     rules: Sequence[str],
-    held: Records,
+    records: Records,
     tables: Sequence[Records],
     draws: Sequence[int] | None = None,
     regressions: Sequence[str] | None = None,
@@ -72,7 +72,7 @@ def measured(
     Identification risk compares rows that share the `known` columns' values.
     """
     utility = evaluate(
-        held,
+        records,
         tables,
         draws=draws,
         regressions=regressions,
@@ -81,40 +81,40 @@ def measured(
         scalar=scalar,
         survey_weights=survey_weights,
     )
-    numeric = is_numeric(held.columns[held.response])
-    risks = tuple(_risk_within(held, tables, *reach, known) for reach in radii) if numeric else ()
+    numeric = is_numeric(records.columns[records.response])
+    risks = tuple(_risk_within(records, tables, *reach, known) for reach in radii) if numeric else ()
     return Outcome(weighting, label, tuple(rules), tuple(tables), utility, risks, tuple(rates))
 
 
 def _risk_within(
-    held: Records, tables: Sequence[Records], radius: float, relative: bool, known: Sequence[str]
+    records: Records, tables: Sequence[Records], radius: float, relative: bool, known: Sequence[str]
 ) -> IdentificationRisk:
     return identification_risk(
-        held,
+        records,
         tables,
-        column=held.response,
+        column=records.response,
         radius=radius,
         relative=relative,
-        known=[n for n in known if n in held.columns],
+        known=[n for n in known if n in records.columns],
     )
 
 
 def rates_of(
-    held: Records, tables: Sequence[Records], known: Sequence[str], radii: Sequence[tuple[float, bool]] = RADII
+    records: Records, tables: Sequence[Records], known: Sequence[str], radii: Sequence[tuple[float, bool]] = RADII
 ) -> tuple[tuple[str, MatchRates], ...]:
     """Match rates of tables made by a model of the known columns."""
-    if not known or not is_numeric(held.columns[held.response]):
+    if not known or not is_numeric(records.columns[records.response]):
         return ()
     found = []
     for reach in radii:
-        rates = [rate for rate in (paired_rates(held, table, known, *reach) for table in tables) if rate is not None]
+        rates = [rate for rate in (paired_rates(records, table, known, *reach) for table in tables) if rate is not None]
         found += [(measures.reach(*reach), mean_rates(rates))] if rates else []
     return tuple(found)
 
 
 def build(
     title: str,
-    held: Records,
+    records: Records,
     outcomes: Sequence[Outcome],
     guarantee: Sequence[page.Block] = (),
     banners: Sequence[str] = (),
@@ -127,7 +127,7 @@ def build(
     sections = [page.Section("guarantee", claim, tuple(guarantee))] if guarantee else []
     if weightings:
         sections.append(page.Section("weights", "Weights and Lipschitz bounds", _weights(weightings)))
-    sections.append(page.Section("utility", "Utility", _utility(held, shown, weightings)))
+    sections.append(page.Section("utility", "Utility", _utility(records, shown, weightings)))
     if any(o.risks for o in shown):
         sections.append(page.Section("risk", "Empirical risk", _risk(shown)))
     words = [pair for pair in WORDS if weightings or pair[0] not in OF_WEIGHTS]
@@ -161,16 +161,16 @@ def _figures(drawn: Sequence[Figure | None]) -> list[page.Block]:
     return [page.figure_block(figure) for figure in drawn if figure is not None and figure.panels]
 
 
-def _utility(held: Records, shown: Sequence[Outcome], weightings: Sequence[Weighting]) -> tuple[page.Block, ...]:
+def _utility(records: Records, shown: Sequence[Outcome], weightings: Sequence[Weighting]) -> tuple[page.Block, ...]:
     utilities = {o.label: o.utility for o in shown if o.utility is not None}
     vector = {o.label: is_vector(o.rules) for o in shown}
     blocks: list[page.Block] = []
     if any(vector.values()):
         blocks.append(page.warning(measures.VECTOR_WEIGHTS))
     blocks += _lines(measures.statistic_lines(utilities, vector))
-    response = held.response
-    if is_numeric(held.columns[response]):
-        confidential = values_of(held, response)
+    response = records.response
+    if is_numeric(records.columns[response]):
+        confidential = values_of(records, response)
         synthetic = {o.label: together([values_of(table, response) for table in o.tables]) for o in shown}
         drawn = [
             figures.statistic_violins({label: u.comparisons for label, u in utilities.items()}),
@@ -180,10 +180,10 @@ def _utility(held: Records, shown: Sequence[Outcome], weightings: Sequence[Weigh
         blocks += _figures(drawn)
     blocks += _lines(measures.weighted_lines(utilities))
     blocks += _lines(measures.share_lines(utilities))
-    others = [n for n in held.columns if n != response and is_numeric(held.columns[n]) and _compared(n, utilities)]
+    others = [n for n, c in records.columns.items() if n != response and is_numeric(c) and _compared(n, utilities)]
     for name in others[:MOST_COLUMNS]:
         synthetic = {o.label: together([values_of(table, name) for table in o.tables]) for o in shown}
-        blocks += _figures([figures.value_violins(name, values_of(held, name), synthetic)])
+        blocks += _figures([figures.value_violins(name, values_of(records, name), synthetic)])
     blocks += _lines(measures.distance_lines(utilities))
     blocks += _lines(measures.propensity_lines(utilities))
     blocks += _figures([figures.association_maps(label, u.associations) for label, u in utilities.items()])

@@ -134,34 +134,34 @@ def statistic_violins(compared: Mapping[str, Sequence[Comparison]]) -> Figure:
 
 def mean_densities(weightings: Sequence[Weighting], mean: float) -> Figure | None:
     """Posterior densities of mu, with the confidential mean as a dashed line; None where no model has a mu."""
-    held = [w for w in weightings if w.mu is not None]
-    if not held:
+    with_mu = [w for w in weightings if w.mu is not None]
+    if not with_mu:
         return None
-    draws = [Values.of(w.mu) for w in held]
-    words = [f"{w.label}: mean {short(v.mean)}, sd {short(v.sd)}" for w, v in zip(held, draws, strict=True)]
-    lines = [curve(w.label, v, text) for w, v, text in zip(held, draws, words, strict=True)]
+    draws = [Values.of(w.mu) for w in with_mu]
+    words = [f"{w.label}: mean {short(v.mean)}, sd {short(v.sd)}" for w, v in zip(with_mu, draws, strict=True)]
+    lines = [curve(w.label, v, text) for w, v, text in zip(with_mu, draws, words, strict=True)]
     return Figure(
         "mu",
         "Posterior density of mu",
         "mu is the model's mean, averaged over the records where it has covariates. The dashed line is the "
         "confidential mean.",
         (Panel("", "mu", (*lines, Reference("confidential mean", mean)), f"{'; '.join(words)}.", "density"),),
-        colours([w.label for w in held]),
+        colours([w.label for w in with_mu]),
     )
 
 
 def value_violins(column: str, confidential: Values, synthetic: Mapping[str, Values]) -> Figure:
     """The confidential and the synthetic values, all synthetic tables of a synthesizer together."""
-    held = {CONFIDENTIAL: confidential, **synthetic}
-    words = [f"{name}: median {short(v.quantile(0.5))}, largest {short(v.values[-1])}" for name, v in held.items()]
-    marks = tuple(violin(name, values) for name, values in held.items())
+    columns = {CONFIDENTIAL: confidential, **synthetic}
+    words = [f"{name}: median {short(v.quantile(0.5))}, largest {short(v.values[-1])}" for name, v in columns.items()]
+    marks = tuple(violin(name, values) for name, values in columns.items())
     return Figure(
         f"values_{_stem(column)}",
         f"Values of {column}",
         "The confidential values, and those of all synthetic tables together. The dot is the median, the bar the "
         "middle half.",
         (Panel("", column, marks, f"{'; '.join(words)}."),),
-        colours(list(held)),
+        colours(list(columns)),
     )
 
 

@@ -53,7 +53,7 @@ class Request:
 class Evaluation:
     """What came out (confidential)."""
 
-    held: Records = field(repr=False)
+    records: Records = field(repr=False)
     outcome: Outcome
     names: tuple[str, ...] = ()
     nearest: Nearest | None = None
@@ -84,12 +84,12 @@ class Evaluation:
         rows = ", ".join(
             f"{name} ({table.n:,} rows)" for name, table in zip(self.names, self.outcome.tables, strict=True)
         )
-        blocks = [page.text(f"{self.held.n:,} confidential records with {rows}.")]
+        blocks = [page.text(f"{self.records.n:,} confidential records with {rows}.")]
         if self.nearest is not None:
             lines = measures.nearest_lines(self.outcome.label, self.nearest)
             blocks += [page.table(lines.caption, lines.heads, lines.lines), page.note(lines.note)]
         built = confidential_page.build(
-            f"Evaluation: {self.held.response}", self.held, [self.outcome], blocks, claim=COMPARED
+            f"Evaluation: {self.records.response}", self.records, [self.outcome], blocks, claim=COMPARED
         )
         return page.render(built)
 
@@ -110,41 +110,41 @@ def run(request: Request) -> Evaluation:
     names = list(dict.fromkeys((*names, *request.known)))
     rules = sorted({rule for origin in origins if origin is not None for rule in origin.rules})
     gaps = gaps_among([confidential, *synthetic], names)
-    held = read_records(confidential, names, gaps)
-    target = request.target or next((name for name in names if is_numeric(held.columns[name])), names[0])
-    if target not in held.columns:
+    records = read_records(confidential, names, gaps)
+    target = request.target or next((name for name in names if is_numeric(records.columns[name])), names[0])
+    if target not in records.columns:
         raise InputError(f"--target must be one of the columns compared, found {target!r}")
     if target in request.known:
         raise InputError(f"--known must not hold the column that risk is measured on, found {target!r}")
-    if request.aligned and not is_numeric(held.columns[target]):
+    if request.aligned and not is_numeric(records.columns[target]):
         raise InputError(f"--aligned needs a numeric column to match on, found {target!r}")
-    held = _of(held, target)
-    tables = [conform(held, read_records(table, names, gaps)) for table in synthetic]
+    records = _of(records, target)
+    tables = [conform(records, read_records(table, names, gaps)) for table in synthetic]
     radii = [(radius, request.relative) for radius in request.radii or ()] or list(RADII)
     outcome = measured(
         None,
         SYNTHETIC,
         rules,
-        held,
+        records,
         tables,
         _draws(request, origins),
         request.regressions,
         request.quantiles or QUANTILES,
         radii,
         request.known,
-        _aligned(held, tables, request.known, radii) if request.aligned else (),
+        _aligned(records, tables, request.known, radii) if request.aligned else (),
         scalar=_spread(origins),
         survey_weights=request.survey_weights,
     )
     nearest = None
     if request.holdout is not None:
         rng = np.random.default_rng(SEED)
-        holdout = conform(held, read_records(open_table(request.holdout), names, gaps))
-        nearest = nearest_distances(rng, held, tables, holdout)
+        holdout = conform(records, read_records(open_table(request.holdout), names, gaps))
+        nearest = nearest_distances(rng, records, tables, holdout)
     shown = tuple(
         "a table of a database" if is_database(address) else Path(address).name for address in request.synthetic
     )
-    return Evaluation(held, outcome, shown, nearest)
+    return Evaluation(records, outcome, shown, nearest)
 
 
 def _of(records: Records, target: str) -> Records:
@@ -197,18 +197,18 @@ def _origin(address: str) -> _Origin | None:
 
 
 def _aligned(
-    held: Records, tables: Sequence[Records], known: Sequence[str], radii: Sequence[tuple[float, bool]]
+    records: Records, tables: Sequence[Records], known: Sequence[str], radii: Sequence[tuple[float, bool]]
 ) -> tuple[tuple[str, MatchRates], ...]:
     """Match rates of tables whose rows stand in the confidential table's order."""
-    own = np.asarray(held.columns[held.response], np.float64)[held.rows_in_order]
-    group = held.group(known)[held.rows_in_order]
+    own = np.asarray(records.columns[records.response], np.float64)[records.rows_in_order]
+    group = records.group(known)[records.rows_in_order]
     for table in tables:
-        if table.n != held.n:
-            raise InputError(f"aligned tables must have as many rows, found {held.n:,} and {table.n:,}")
+        if table.n != records.n:
+            raise InputError(f"aligned tables must have as many rows, found {records.n:,} and {table.n:,}")
         for name in known:
-            sides = [plain(records.columns[name])[records.rows_in_order] for records in (held, table)]
+            sides = [plain(one.columns[name])[one.rows_in_order] for one in (records, table)]
             if not np.array_equal(*sides):
                 raise InputError(f"aligned tables must have the same values in known columns, found others in {name!r}")
-    values = [np.asarray(table.columns[held.response], np.float64)[table.rows_in_order] for table in tables]
+    values = [np.asarray(table.columns[records.response], np.float64)[table.rows_in_order] for table in tables]
     pairs = [Aligned(own, other, group) for other in values]
     return tuple((measures.reach(*reach), mean_rates([match_rates(pair, *reach) for pair in pairs])) for reach in radii)

@@ -93,8 +93,8 @@ class Csv:
         source = self.relation if relation is None else relation
         columns = [f"c{self.column_names.index(name)}" for name in names]
         counts = ", ".join(_count_kinds(column) for column in columns)
-        held = source if len(columns) > MOST_SETS else _distinct(source, columns)
-        (counted,) = engine.execute(f"SELECT {counts} FROM {held}").fetchall()
+        rows = source if len(columns) > MOST_SETS else _distinct(source, columns)
+        (counted,) = engine.execute(f"SELECT {counts} FROM {rows}").fetchall()
         tallies = [Tally(*counted[i : i + 4]) for i in range(0, len(counted), 4)]
         typed = [
             _column(column, tally, self.verbatim, self.guarded) for column, tally in zip(columns, tallies, strict=True)

@@ -66,10 +66,10 @@ class Declared:
 
     def plain(self) -> dict[str, Any]:
         """What was declared, for a file."""
-        held: dict[str, Any] = {"levels": list(self.levels)}
-        held["limits"] = None if self.limits is None else list(self.limits)
-        held |= {"whole": self.whole, "missing": self.missing, READ_OFF: list(self.read_off)}
-        said = {name: value for name, value in held.items() if value not in ([], None, False)}
+        facts: dict[str, Any] = {"levels": list(self.levels)}
+        facts["limits"] = None if self.limits is None else list(self.limits)
+        facts |= {"whole": self.whole, "missing": self.missing, READ_OFF: list(self.read_off)}
+        said = {name: value for name, value in facts.items() if value not in ([], None, False)}
         # A fraction that was seen is stated, so that there is a line to check.
         return {"whole": False, **said} if "whole" in self.read_off and not self.whole else said
 
@@ -112,10 +112,10 @@ def _is_number(value: object) -> bool:
 
 def codes_of(name: str, values: Any, declared: Declared) -> np.ndarray:
     """Place of each value among the levels, as floats; raise `InputError` where a value is none of them."""
-    held = as_levels(values)
+    plain = as_levels(values)
     levels = [_comparable(level) for level in declared.levels]
     place = {level: i for i, level in enumerate(levels)}
-    distinct, inverse = np.unique(held, return_inverse=True)
+    distinct, inverse = np.unique(plain, return_inverse=True)
     codes = [place.get(_comparable(value), -1) for value in distinct.tolist()]
     if -1 in codes:
         raise InputError(f"column {name!r} must hold its declared levels and no others, found others")

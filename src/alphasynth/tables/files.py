@@ -26,8 +26,8 @@ def typed(
         kind = _without_views(schema.field(number).type)
         if pa.types.is_decimal256(kind) or pa.types.is_float16(kind) or pa.types.is_duration(kind):
             raise InputError(f"column {name!r} must be of a type that is read exactly, found {kind}; convert it first")
-        held = levels(name) if levels is not None and pa.types.is_dictionary(kind) else None
-        columns[name] = Column(f"c{number}", f"c{number}", kind, kind, held)
+        known = levels(name) if levels is not None and pa.types.is_dictionary(kind) else None
+        columns[name] = Column(f"c{number}", f"c{number}", kind, kind, known)
     return columns
 
 

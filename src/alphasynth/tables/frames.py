@@ -30,15 +30,15 @@ def column_names(table: Frame) -> list[Any]:
     return list(table.column_names if kind_of(table) == "pyarrow" else table.columns)
 
 
-def require(held: Sequence[Any], names: Sequence[str], role: str, listed: bool = True) -> None:
+def require(names_there: Sequence[Any], names: Sequence[str], role: str, listed: bool = True) -> None:
     """Refuse names that are not among a table's column names, or there twice.
 
     The names of a text file are not to be listed: the first line of one without a header is a record.
     """
     for name in names:
-        if held.count(name) != 1:
-            problem = "is not in the table" if name not in held else "is in the table more than once"
-            hint = f"its columns are {shown(held)}" if listed else f"its header has {len(held):,} names"
+        if names_there.count(name) != 1:
+            problem = "is not in the table" if name not in names_there else "is in the table more than once"
+            hint = f"its columns are {shown(names_there)}" if listed else f"its header has {len(names_there):,} names"
             raise InputError(f"column {name!r} ({role}) {problem}; {hint}")
 
 
@@ -152,8 +152,8 @@ def _like_labels(original: Any, values: np.ndarray, missing: np.ndarray | None, 
 
     if _is_categorical(original):
         order = list(levels) or original.categories.tolist()
-        held = [None if gone else value for value, gone in zip(values.tolist(), _mask(values, missing), strict=True)]
-        return pd.Categorical(held, categories=order, ordered=original.ordered)
+        filled = [None if gone else value for value, gone in zip(values.tolist(), _mask(values, missing), strict=True)]
+        return pd.Categorical(filled, categories=order, ordered=original.ordered)
     try:
         return pd.array(arrow.to_pandas(), dtype=original.dtype)
     except (TypeError, ValueError):

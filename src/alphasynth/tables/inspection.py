@@ -72,7 +72,7 @@ def inspect_table(table: FileTable | DatabaseTable) -> Profile:
             rows, types, moments = _look_in_database(table, part)
         else:
             rows, types, moments = _look_in_file(table, part, text)
-        columns += [_profile(name, kind, rows, held) for name, kind, held in zip(part, types, moments, strict=True)]
+        columns += [_profile(name, kind, rows, found) for name, kind, found in zip(part, types, moments, strict=True)]
     columns += [ColumnProfile(name, "", 0, 0, None, "stands twice: rename one") for name in sorted(doubled)]
     whole = len(names) <= WIDEST and not doubled
     return Profile(rows, _distinct_rows(table) if whole else None, tuple(columns))
@@ -104,26 +104,26 @@ def _distinct_rows(table: FileTable | DatabaseTable) -> int | None:
         return int(number)
 
 
-def _profile(name: str, kind: str, rows: int, held: Moments) -> ColumnProfile:
-    family, why = suggest(held)
-    return ColumnProfile(name, kind, rows - held.values, held.distinct, family, why)
+def _profile(name: str, kind: str, rows: int, moments: Moments) -> ColumnProfile:
+    family, why = suggest(moments)
+    return ColumnProfile(name, kind, rows - moments.values, moments.distinct, family, why)
 
 
-def suggest(held: Moments) -> tuple[str | None, str]:
+def suggest(moments: Moments) -> tuple[str | None, str]:
     """A family for a column with these moments, and why.
 
     >>> suggest(Moments(1000, 30, 0.0, True, 100.0, 900.0))
     ('negative_binomial', 'counts that vary more than their mean')
     """
-    if held.mean is None or held.variance is None or held.smallest is None:
+    if moments.mean is None or moments.variance is None or moments.smallest is None:
         return None, "not numbers"
-    if not held.whole or held.smallest < 0:
-        return None, "not counts" if held.whole else "not whole numbers"
-    if held.distinct < 2:
+    if not moments.whole or moments.smallest < 0:
+        return None, "not counts" if moments.whole else "not whole numbers"
+    if moments.distinct < 2:
         return None, "one value"
-    if held.distinct == held.values > 20:
+    if moments.distinct == moments.values > 20:
         return None, "every value differs: an identifier?"
-    if held.variance <= POISSON * held.mean:
+    if moments.variance <= POISSON * moments.mean:
         return "poisson", "counts that vary no more than their mean"
     return "negative_binomial", "counts that vary more than their mean"
 

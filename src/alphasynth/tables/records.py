@@ -133,8 +133,8 @@ class Records:
             codes = self._codes(name)
             levels = int(codes.max()) + 1
             if groups * levels > LARGEST_GROUP:  # numbers in use alone, so that the next ones have room
-                held, number = np.unique(number, return_inverse=True)
-                groups = len(held)
+                distinct, number = np.unique(number, return_inverse=True)
+                groups = len(distinct)
                 if groups == self.size:  # every row is a group of its own, whatever the other columns hold
                     return number
             number, groups = number * levels + codes, groups * levels

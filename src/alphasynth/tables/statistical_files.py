@@ -142,10 +142,10 @@ def prepared(table: pa.Table, path: Path, labels: Labels | None = None, settled:
     arguments["variable_format"] = shown
     if path.suffix != ".xpt":
         arguments["variable_value_labels"] = _codes(table, labels)
-    held = {name: _held(name, table.column(name), path.suffix) for name in names}
+    columns = {name: _writable(name, table.column(name), path.suffix) for name in names}
     if settled:
-        held |= {name: held[name].cast(pa.float64()) for name in whole}
-    frame = pa.table(held).to_pandas()
+        columns |= {name: columns[name].cast(pa.float64()) for name in whole}
+    frame = pa.table(columns).to_pandas()
     if path.suffix == ".xpt":
         arguments["file_format_version"] = 5 if _fits_version_5(table) else 8
     return partial(_write, frame, path, arguments)
@@ -178,11 +178,11 @@ def _codes(table: pa.Table, labels: Labels) -> dict[str, dict[Any, str]]:
 TEXT = (pa.types.is_string, pa.types.is_large_string)
 
 
-def _held(name: str, column: pa.ChunkedArray, suffix: str) -> pa.ChunkedArray:
+def _writable(name: str, column: pa.ChunkedArray, suffix: str) -> pa.ChunkedArray:
     """A column in a type that these formats hold exactly; refuse what would come out as something else."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _held(name, column.cast(kind.value_type), suffix)
+        return _writable(name, column.cast(kind.value_type), suffix)
     if pa.types.is_integer(kind):
         return _whole(name, column)
     if pa.types.is_decimal(kind):
