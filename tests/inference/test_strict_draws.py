@@ -90,7 +90,7 @@ def test_starts_know_nothing_of_the_table():
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_has_public_starts(name):
-    from test_families_exact import _bound
+    from models.test_families_exact import _bound
 
     model, _ = _bound(name, K=3)
     starts = model.public_starts()

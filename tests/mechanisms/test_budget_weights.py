@@ -1,4 +1,4 @@
-"""Budget weights: the rule, the bound it keeps, and the cap; tests/test_budget_claims.py has their claim."""
+"""Budget weights: the rule, the bound it keeps, and the cap; tests/audits/test_budget_claims.py has their claim."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from alphasynth.models.formula import Formula, compute_terms, design_matrix, lea
 from alphasynth.models.terms import ELEMENTWISE_VALUES
 from command_line import read, run, synthesize
 
-PACKAGE = Path(__file__).parents[1] / "src" / "alphasynth"
+PACKAGE = Path(__file__).parents[2] / "src" / "alphasynth"
 PAYLOADS = [
     "I(age + 0*__import__('os').system('touch hit'))",
     "I(age + open('hit', 'w').write('x'))",
@@ -332,7 +332,7 @@ def test_no_text_runs_anything(pieces):
 def test_nothing_in_the_package_evaluates_text():
     """No eval, exec or compile by name, no formula of another library's, and of formulaic only what reads no text."""
     taken = set()
-    for path in PACKAGE.glob("*.py"):
+    for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Name):
                 assert node.id not in ("eval", "exec", "compile", "__import__"), path
