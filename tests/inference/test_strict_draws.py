@@ -14,6 +14,7 @@ from alphasynth.inference.mode import Mode
 from alphasynth.inference.nuts import Nuts
 from alphasynth.models.families import FAMILIES
 from alphasynth.synthesizer import Synthesizer
+from bound_families import bound
 
 
 @pytest.fixture(autouse=True)
@@ -90,9 +91,7 @@ def test_starts_know_nothing_of_the_table():
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_has_public_starts(name):
-    from models.test_families_exact import _bound
-
-    model, _ = _bound(name, K=3)
+    model, _ = bound(name, K=3)
     starts = model.public_starts()
     assert starts.shape[-1] == model.prior.size
     assert np.isfinite(starts).all()

@@ -16,17 +16,8 @@ from alphasynth.models.continuous import LARGEST_SHAPE, SMALLEST_SD
 from alphasynth.models.families import FAMILIES
 from alphasynth.models.priors import NormalPrior
 from alphasynth.tables.declared import Declared
+from bound_families import DECLARED, LEVELS, LIMITS, TWO, bound
 
-LEVELS = Declared(levels=("a", "b", "c", "d"))
-TWO = Declared(levels=("f", "m"))
-LIMITS = Declared(limits=(1.0, 50.0))
-DECLARED = {
-    "bernoulli": TWO,
-    "categorical": LEVELS,
-    "ordinal": LEVELS,
-    **dict.fromkeys(["normal", "log_normal", "gamma"], LIMITS),
-    **dict.fromkeys(["two_part_normal", "two_part_log_normal", "two_part_gamma"], LIMITS),
-}
 COUNTS = [name for name in FAMILIES if "poisson" in name or "negative" in name]
 VALUES = {
     **dict.fromkeys(["bernoulli"], np.array(["f", "m"])),
@@ -42,12 +33,6 @@ VALUES = {
 def _in_64_bit():
     with jax.enable_x64(True):
         yield
-
-
-def _bound(name, K=1):
-    declared = DECLARED.get(name, Declared())
-    model = FAMILIES[name].model("y", declared, NormalPrior(1.0), K)
-    return model, declared
 
 
 def _theta(model, seed=0, scale=0.4):
@@ -102,7 +87,7 @@ def _oracle(name, theta, declared, y):
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_log_likelihoods_are_scipys(name, seed):
-    model, declared = _bound(name)
+    model, declared = bound(name)
     _, theta = _theta(model, seed)
     columns = model.read("y", VALUES[name], declared, True)
     expected = [_oracle(name, theta, declared, y) for y in VALUES[name].tolist()]
@@ -112,7 +97,7 @@ def test_log_likelihoods_are_scipys(name, seed):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_covariates_enter_row_by_row(name):
     """A design matrix with equal rows is no design matrix; with a second column, its effect is a shift."""
-    model, declared = _bound(name, 2)
+    model, declared = bound(name, 2)
     _, theta = _theta(model, 3)
     columns = model.read("y", VALUES[name], declared, True)
     size = len(VALUES[name])
@@ -126,7 +111,7 @@ def test_covariates_enter_row_by_row(name):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_f_star_is_the_largest_log_likelihood(name):
     """No parameters give more, and some come near."""
-    model, declared = _bound(name)
+    model, declared = bound(name)
     columns = model.read("y", VALUES[name], declared, True)
     peak = model.peak(columns)
     loss = jax.jit(lambda u, row: -model.log_lik(model.prior.constrain(u), row)[0])
@@ -151,7 +136,7 @@ def test_f_star_is_the_largest_log_likelihood(name):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_simulated_values_follow_the_density(name):
     """Shares of values or of intervals, within five standard errors of what the log-likelihood says."""
-    model, declared = _bound(name)
+    model, declared = bound(name)
     _, theta = _theta(model, 5)
     rows = 40_000
     y = np.asarray(model.simulate(np.random.default_rng(7), theta, {}, rows), float)
@@ -179,7 +164,7 @@ def test_simulated_values_follow_the_density(name):
 )
 def test_negative_binomials_above_zero(mean, phi):
     """Shares of small counts, and the mean, whatever the chance of a count above 0 is."""
-    model, _ = _bound("negative_binomial")
+    model, _ = bound("negative_binomial")
     rows = 40_000
     theta = {"beta": np.array([np.log(mean)]), "phi": np.array(phi)}
     y = model.simulate_positive(np.random.default_rng(3), theta, {}, rows)
@@ -193,14 +178,14 @@ def test_negative_binomials_above_zero(mean, phi):
 
 @pytest.mark.parametrize(("mean", "phi"), [(1e18, 0.01), (1e6, 1e-8), (1e18, 1e4), (1e30, 1.0)])
 def test_wild_negative_binomials_above_zero_come_to_an_end(mean, phi):
-    model, _ = _bound("negative_binomial")
+    model, _ = bound("negative_binomial")
     theta = {"beta": np.array([np.log(mean)]), "phi": np.array(phi)}
     assert model.simulate_positive(np.random.default_rng(3), theta, {}, 1_000).min() >= 1
 
 
 @pytest.mark.parametrize("name", [*COUNTS, "bernoulli", "categorical", "ordinal"])
 def test_power_sums_are_sums(name):
-    model, declared = _bound(name)
+    model, declared = bound(name)
     _, theta = _theta(model, 2)
     values = np.arange("truncated" in name, 4_000.0) if name in COUNTS else np.array(declared.levels)
     log_lik = np.asarray(model.log_lik(theta, model.read("y", values, declared, True)))
@@ -210,7 +195,7 @@ def test_power_sums_are_sums(name):
 def test_power_sums_of_rare_positive_counts():
     """Where almost all counts are 0, those above 0 are 1."""
     for name in ("hurdle_poisson", "hurdle_negative_binomial"):
-        model, _ = _bound(name)
+        model, _ = bound(name)
         theta = {"gamma": np.zeros(1), "beta": np.array([-25.0]), "phi": np.array(0.7)}
         assert float(model.power_sum(theta, {}, 1.5)) == pytest.approx(2 * 0.5**1.5, rel=1e-9), name
 
@@ -221,7 +206,7 @@ CONTINUOUS = [name for name in FAMILIES if DECLARED.get(name) is LIMITS]
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_power_sums_are_integrals(name):
     """Of the density on the scale of the limits, or of logarithms: density of the value times dx / ds."""
-    model, declared = _bound(name)
+    model, declared = bound(name)
     _, theta = _theta(model, 2)
     low, high = np.log(declared.limits) if "log_normal" in name else declared.limits
     centre, half = (0.0, 1.0) if "gamma" in name else ((low + high) / 2, (high - low) / 2)
@@ -239,7 +224,7 @@ def test_power_sums_are_integrals(name):
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_no_density_is_larger_than_the_largest(name):
     """And it is attained, so no smaller number would do."""
-    model, declared = _bound(name)
+    model, declared = bound(name)
     columns = model.read("y", VALUES[name], declared, True)
     held = np.where(columns.get("positive", np.ones(len(VALUES[name]))) > 0)[0]
     sharp = {"sd": np.array(SMALLEST_SD), "shape": np.array(LARGEST_SHAPE), "gamma": np.array([40.0])}
@@ -255,7 +240,7 @@ def test_no_density_is_larger_than_the_largest(name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_values_come_back_from_their_codes(name):
-    model, declared = _bound(name)
+    model, declared = bound(name)
     columns = model.read("y", VALUES[name], declared, True)
     if hasattr(model, "decode"):
         y = np.where(columns.get("positive", 1.0) > 0, columns["y"], np.nan)
@@ -303,7 +288,7 @@ def test_too_many_categories_are_refused_with_what_to_do():
 def test_spreads_have_a_smallest_value():
     """Without it a strict mechanism has no f*: at its own value a density could be as large as one likes."""
     for name, key, limit in [("normal", "sd", SMALLEST_SD), ("gamma", "shape", LARGEST_SHAPE)]:
-        model, _ = _bound(name)
+        model, _ = bound(name)
         value = float(model.prior.constrain(np.array([0.0, -60.0 if key == "sd" else 60.0]))[key])
         assert value == pytest.approx(limit)
 
