@@ -16,7 +16,7 @@ import alphasynth
 from alphasynth.cli.entry import run_command
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "alphasynth"
+PACKAGE, TESTS = ROOT / "src" / "alphasynth", ROOT / "tests"
 # Folders and modules of the root, each importing only from those before it and from itself.
 LAYERS = (
     *("errors", "catalogue", "interruption", "privacy", "tables", "models", "inference", "mechanisms", "synthesis"),
@@ -120,6 +120,36 @@ def test_alpha_meets_the_likelihood_in_one_function_only():
     for path in MODULES:
         if path.stem != "contribution":
             assert not re.search(r"[*@] *(log_lik|largest_log_lik)\b|\blog_lik [*@]", path.read_text()), path
+
+
+def checks(function, helpers):
+    """Whether a function asserts: itself, by pytest or NumPy, by running a document, or by a helper that does."""
+    for node in ast.walk(function):
+        called = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Assert) or called.startswith("assert_") or called in CHECKS or called in helpers:
+            return True
+    return False
+
+
+CHECKS = {"raises", "warns", "fail", "exec"}
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.stem)
+def test_every_test_asserts(path):
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    helpers = {made.name for made in functions if not made.name.startswith("test_") and checks(made, set())}
+    assert [made.name for made in functions if made.name.startswith("test_") and not checks(made, helpers)] == []
+
+
+def test_files_of_tests_have_names_of_their_own():
+    names = [path.name for path in TESTS.rglob("*.py")]
+    assert len(names) == len(set(names))
+
+
+def test_folders_of_tests_are_the_packages():
+    folders = {path.name for path in TESTS.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == packages | {"neighbours", "reference", "studies"}
 
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

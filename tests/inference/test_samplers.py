@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from importlib import import_module
+from pkgutil import iter_modules
 
 import jax
 import jax.numpy as jnp
@@ -11,19 +13,38 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from alphasynth import inference
 from alphasynth.errors import DiagnosticsError, InputError, SamplerWarning
 from alphasynth.inference.automatic import Automatic
+from alphasynth.inference.contribution import Censored
 from alphasynth.inference.density import Data, Target
 from alphasynth.inference.diagnostics import Diagnostics, ess
 from alphasynth.inference.grid import Grid
 from alphasynth.inference.laplace import ATTEMPTS, BURN_IN, Laplace, Noise, propose_and_accept, spreads
 from alphasynth.inference.mode import Mode
 from alphasynth.inference.nuts import Nuts
-from alphasynth.inference.sampler import Draws
+from alphasynth.inference.public_grid import PublicGrid
+from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.mechanisms.fit import fit
+from alphasynth.models.families import bind_column
+from alphasynth.models.formula import Formula
 from alphasynth.models.priors import LkjPrior, NormalPrior, ScaleMixturePrior
 
-SAMPLERS = {"Laplace": Laplace(), "Nuts": Nuts(), "Grid": Grid(), "Automatic": Automatic()}
+SAMPLERS = {
+    "Laplace": Laplace(),
+    "Nuts": Nuts(),
+    "Grid": Grid(),
+    "PublicGrid": PublicGrid({"mean": (20.0, 500.0), "phi": (1.0, 100.0)}, 0.05),
+    "Automatic": Automatic(),
+}
+
+
+def test_every_sampler_is_in_the_table():
+    """Whatever class of inference/ has a `draw` is a sampler."""
+    modules = [import_module(f"{inference.__name__}.{found.name}") for found in iter_modules(inference.__path__)]
+    classes = {made for module in modules for made in vars(module).values() if isinstance(made, type)}
+    samplers = {made.__name__ for made in classes if "draw" in vars(made) and made is not Sampler}
+    assert samplers == set(SAMPLERS) == {type(sampler).__name__ for sampler in SAMPLERS.values()}
 
 
 def mean_sd_and_errors(draws, chains):
@@ -56,6 +77,9 @@ def test_posteriors_agree_with_rstan_and_quadrature(
 def test_the_contract(sampler, make_problem, mixture, key):
     """Any number of draws, the right shapes, the same draws for the same key, diagnostics that pass."""
     problem = make_problem(mixture, sampler=SAMPLERS[sampler], num_draws=1001)
+    if sampler == "PublicGrid":  # which draws from strict contributions alone
+        model, rows = bind_column(Formula.parse("y ~ 1"), "negative_binomial", problem.records, None, strict=True)
+        problem = replace(problem, model=Censored().bounded(model, 4.0), rows=rows)
     one, again = (fit(key, problem, np.ones(problem.records.size)) for _ in range(2))
     other = fit(np.random.SeedSequence(5), problem, np.ones(problem.records.size))
     assert one.draws.theta["beta"].shape == (1001, 1)

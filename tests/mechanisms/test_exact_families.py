@@ -18,7 +18,7 @@ from alphasynth.errors import InputError, StrictWarning
 from alphasynth.inference.axes import default_of
 from alphasynth.inference.contribution import Censored, plain
 from alphasynth.inference.diagnostics import Diagnostics
-from alphasynth.inference.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
+from alphasynth.inference.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.binding import with_helpers
 from alphasynth.mechanisms.chain import Chain, blocks_of
@@ -66,31 +66,51 @@ def coarse(block):
     return PublicGrid({}, {name: STEPS[name.partition("[")[0]] for name in names}).axes(block.model, {})
 
 
+def log_output(block):
+    """Log probabilities, up to a constant, of a block's points, from the whole numbers drawn from; and its epsilon."""
+    assert isinstance(block.sampler, PublicGrid)
+    axes = coarse(block)
+    counts = block.rows.total(block.records.counts)[: block.rows.size]
+    cost = total_cost(block.model, axes, block.rows.distinct, counts)
+    log_prior = np.log(prior_weights(block.model, axes))
+    return log_prior - (cost - cost.min()) * (block.model.epsilon / QUANTA), block.model.epsilon
+
+
 @in_64_bit
-def log_outputs(synthesizer, table):
-    """Log probabilities, up to a constant, of each block's points, from the whole numbers drawn from."""
+def log_outputs(synthesizer, table, place=0.5):
+    """Those of each block, and of what follows a first draw, at the point of the grid so far along it."""
     found = []
     for block in blocks_of(synthesizer.bind(synthesizer.read(table))):
-        assert isinstance(block.sampler, PublicGrid)
-        axes = coarse(block)
-        counts = block.rows.total(block.records.counts)[: block.rows.size]
-        cost = total_cost(block.model, axes, block.rows.distinct, counts)
-        weight = np.log(prior_weights(block.model, axes)) - (cost - cost.min()) * (block.model.epsilon / QUANTA)
-        found.append((weight, block.model.epsilon))
+        found.append(log_output(block))
+        if block.then is not None:
+            at = points(coarse(block))
+            first = Draws.of(block.model, at[[int(place * (len(at) - 1))]], Diagnostics("PublicGrid", 1))
+            found.append(log_output(block.then(block, first)))
     return found
 
 
-@pytest.mark.parametrize("mechanism", ["Censored", "BetaDivergence"])
+# Of which Recentred's two parts each get some, even where a column is modelled in two.
+EPSILONS = {"Censored": 1.0, "Recentred": 3.0, "BetaDivergence": 1.0}
+
+
+def test_every_strict_mechanism_is_here():
+    """But for `Scored`, which draws on no grid: tests/mechanisms/test_scored.py."""
+    assert {*EPSILONS} == {*STRICT}
+
+
+@pytest.mark.parametrize("mechanism", EPSILONS)
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_the_loss_never_exceeds_epsilon(mechanism, family, data):
-    """Of each part its own share, and so of all together; Recentred's parts are Censored at other numbers."""
+    """Of each part its own share, and so of all together: every strict mechanism with every family."""
     rows = data.draw(st.lists(values_of(family), min_size=2, max_size=9)) * data.draw(st.sampled_from([1, 40]))
-    added = data.draw(values_of(family))
-    synthesizer = made_for(family, mechanism, 1.0)
-    one, other = (log_outputs(synthesizer, pd.DataFrame({"y": part})) for part in (rows, [*rows, added]))
-    assert sum(epsilon for _, epsilon in one) <= 1.0
+    added, place = data.draw(values_of(family)), data.draw(st.sampled_from([0.0, 0.3, 0.5, 1.0]))
+    synthesizer = made_for(family, mechanism, EPSILONS[mechanism])
+    one, other = (log_outputs(synthesizer, pd.DataFrame({"y": part}), place) for part in (rows, [*rows, added]))
+    parts = (1 + (FAMILIES[family].above is not None)) * (1 + (mechanism == "Recentred"))
+    assert len(one) == len(other) == parts
+    assert sum(epsilon for _, epsilon in one) <= EPSILONS[mechanism]
     for (left, epsilon), (right, _) in zip(one, other, strict=True):
         assert pure_loss(left, right) <= epsilon * (1 + 1e-9)
 

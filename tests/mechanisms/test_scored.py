@@ -22,6 +22,8 @@ from alphasynth.mechanisms.matching import Step, clipped
 from alphasynth.mechanisms.scored import QUANTA, Scorable, Scored, contributions, plan
 from alphasynth.mechanisms.scored_fit import scorable
 from alphasynth.mechanisms.scores import OfNegativeBinomial, Parameters
+from alphasynth.models import families
+from bound_families import bound
 from command_line import read, run
 
 N = 2_000
@@ -205,6 +207,26 @@ def test_the_exact_loss_is_at_most_epsilon(case, family):
     assert finding.kept
     assert 0 < finding.loss <= finding.claim <= 0.8
     assert subject.paths
+
+
+@pytest.mark.filterwarnings("ignore::alphasynth.errors.StrictWarning")
+@pytest.mark.parametrize("family", families.FAMILIES)
+def test_the_exact_loss_of_every_family_is_at_most_epsilon(family):
+    """Two groups and a far value, and zeros where a family has a part for them; two parts have two paths."""
+    _, declared = bound(family)
+    above = families.FAMILIES[family].above
+    if declared.levels:
+        y, facts = np.repeat(declared.levels[:2], [30, 25]), {"levels": list(declared.levels)}
+    else:
+        y, facts = np.r_[np.full(30, 5), np.full(25, 45), 50], {"limits": [1, 50]} if declared.limits else {}
+    y = y if above is None else np.r_[y, np.zeros(12, int)]
+    made = syn.Synthesizer(
+        ["y ~ 1"], family=[family], declared={"y": facts}, mechanism="Scored", epsilon=0.8, m=1, seed=3
+    )
+    (finding,) = made.fit(pd.DataFrame({"y": y})).audit_(["density"])
+    assert len(made.subject_.paths) == 1 + (above is not None)
+    assert finding.kept
+    assert 0 < finding.loss <= finding.claim <= 0.8
 
 
 def test_draws_and_tables_cost_nothing_more():

@@ -135,7 +135,8 @@ def test_a_run_that_came_to_nothing_binds_no_table_to_a_name(ledger):
     ledger.set_cap("wrong", 3)
     reserve(ledger, "a", 2.0, dataset="wrong", fingerprint="t")
     ledger.append("clear", "a")
-    reserve(ledger, "b", 2.0, dataset="right", fingerprint="t")
+    assert reserve(ledger, "b", 2.0, dataset="right", fingerprint="t") == "right"
+    assert (held(ledger, "wrong").spent, held(ledger, "right").spent) == (0, 2)
 
 
 @pytest.mark.parametrize("epsilon", [float("inf"), float("nan")])
