@@ -159,6 +159,7 @@ def broken_and_claim(table, mechanism, place, **options):
     return loss_between(one, other) > max(one.claim, other.claim)
 
 
+@pytest.mark.slow
 def test_lw_breaks_on_extreme_records_and_cw_sw_and_bw_do_not(mixture):
     """The reference table loses its smallest record; LW's claim of 11.2 does not hold (19.0), the others' do."""
     radius = {"radius": 0.3, "relative": True}
@@ -167,6 +168,7 @@ def test_lw_breaks_on_extreme_records_and_cw_sw_and_bw_do_not(mixture):
     assert broken == {"LW", "LW_final"}
 
 
+@pytest.mark.slow
 def test_lw_breaks_on_some_databases_of_ten_thousand():
     """Of eight databases of the paper's mixture; the benchmarks have 40, and other mechanisms beside."""
     tables = [simulated_mixture(seed, 10_000) for seed in range(8)]
@@ -178,6 +180,7 @@ def test_lw_breaks_on_some_databases_of_ten_thousand():
     assert flagged["BW"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "options", "verdict"),
     [
@@ -198,6 +201,7 @@ def test_density_and_draw_audits_agree_on_who_keeps_a_claim(mechanism, options, 
     assert findings[0].delta == (1e-5 if findings[0].scope == "instance" else 0.0)
 
 
+@pytest.mark.slow
 def test_draw_audits_come_near_the_exact_loss(mixture):
     """Within a fifth for LW and BW towards the worst neighbours, as in the reference analysis; without a refit."""
     for mechanism, options in (("LW", {}), ("BW", {"epsilon": 10.0})):
@@ -205,7 +209,7 @@ def test_draw_audits_come_near_the_exact_loss(mixture):
         assert draw.loss == pytest.approx(density.loss, rel=0.2)
 
 
-@pytest.mark.parametrize("mechanism", ["Censored", "BetaDivergence"])
+@pytest.mark.parametrize("mechanism", ["Censored", pytest.param("BetaDivergence", marks=pytest.mark.slow)])
 def test_strict_claims_on_a_public_grid_are_audited_exactly(mechanism, mixture):
     made = fitted(mixture, mechanism, epsilon=4.0)
     (found,) = audit(KEY, made.subject_, ["density"], most=8)
@@ -298,6 +302,7 @@ def test_canaries_are_tried_where_a_record_has_most_leverage():
     assert [one.name for one in canaries] == ["added: 0, extreme covariates 1", "added: 0, extreme covariates 2"]
 
 
+@pytest.mark.slow
 def test_a_black_box_audit_of_lw_shows_something_and_states_its_ceiling(mixture):
     found = audit(KEY, fitted(mixture, "LW").subject_, ["black-box"], most=4, trials=60)[0]
     assert found.audit == "black-box"
@@ -339,6 +344,7 @@ def test_what_cannot_be_audited_is_refused(mixture, regression):
 COMMAND = ["audit", "nb.csv", "--formula", "y ~ 1", "--family", "negative_binomial", "--m", "1", "--neighbours", "6"]
 
 
+@pytest.mark.slow
 def test_the_command_exits_with_3_when_a_claim_is_broken_4_when_it_cannot_tell_and_0_when_kept(alone, mixture, capsys):
     mixture.to_csv("nb.csv", index=False)
     assert run_command([*COMMAND, "--mechanism", "LW", "--seed", "1"]) == 3
@@ -356,6 +362,7 @@ def test_the_command_exits_with_3_when_a_claim_is_broken_4_when_it_cannot_tell_a
     assert "cannot tell" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_commands_json_names_ranks_and_no_value(alone, capsys):
     """Values of this table are unlike any other number that is printed."""
     rng = np.random.default_rng(3)
@@ -370,6 +377,7 @@ def test_the_commands_json_names_ranks_and_no_value(alone, capsys):
     assert not any(str(value) in printed for value in {*values.tolist(), 2 * values.max(), 10 * values.max()})
 
 
+@pytest.mark.slow
 def test_the_black_box_prints_its_ceiling(alone, mixture, capsys):
     mixture.to_csv("nb.csv", index=False)
     options = [

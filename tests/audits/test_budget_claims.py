@@ -66,6 +66,7 @@ def test_a_record_with_leverage_leaves_other_weights_alone():
     assert abs(np.log(own / other).mean()) < 0.05
 
 
+@pytest.mark.slow
 def test_records_with_leverage_keep_the_claim():
     """Two coefficients, so that losses are by quadrature; rows far beyond the covariates are among the neighbours."""
     table = leverage_tables(100)[0]

@@ -135,6 +135,7 @@ def test_entropy_of_the_operating_system_decides_each_release(table, monkeypatch
     assert all(entropy.bit_length() > 96 for entropy in bits)  # 128 bits; that the first 32 are 0 has odds of 1 in 2^32
 
 
+@pytest.mark.slow
 def test_config_and_options_together(table):
     assert synthesize(table, "--seed", 5, "--scale", 0.5) == 0
     config = tomllib.loads(Path("run/confidential/run.toml").read_text())
@@ -309,6 +310,7 @@ def test_inspect_suggests_a_family_per_column(table, capsys):
     assert columns["sex"]["family"] is columns["name"]["family"] is None
 
 
+@pytest.mark.slow
 def test_odd_names_go_in_backticks(tmp_path):
     frame = visits().rename(columns={"visits": "visits (per year)", "age": "count"})
     frame.to_csv("t.csv", index=False)

@@ -85,6 +85,7 @@ def test_the_input_s_format_is_the_default(tmp_path, suffix):
     assert Path(f"run/release/synthetic_01{suffix}").exists()
 
 
+@pytest.mark.slow
 def test_counts_that_outgrow_their_type_take_64_bits(tmp_path, monkeypatch):
     """In any chunk, not only in the first; all chunks then have one type."""
     monkeypatch.setattr("alphasynth.synthesis.simulation.ROWS_AT_A_TIME", 50)

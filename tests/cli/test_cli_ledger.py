@@ -15,6 +15,7 @@ from command_line import run, synthesize
 pytestmark = pytest.mark.usefixtures("alone")
 
 
+@pytest.mark.slow
 def test_the_ledger_refuses_before_anything_is_computed(table, capsys, monkeypatch):
     assert run("ledger", "set", "visits", "--cap", 10) == 0
     assert synthesize(table, "--epsilon", 8, "--dataset", "visits", out="one") == 0

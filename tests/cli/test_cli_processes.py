@@ -20,7 +20,7 @@ import pytest
 import alphasynth as syn
 from command_line import COMMAND, NO_CLAIM, OPTIONS, run, start
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone")]
 
 
 def test_a_process_of_its_own_prints_nothing_to_a_pipe_but_the_report(table):

@@ -54,6 +54,7 @@ class TestPropensity:
         assert found.pmse == pytest.approx(np.mean((fitted - 0.4) ** 2), rel=1e-3)
         assert found.null == pytest.approx(6 * 0.6**2 * 0.4 / 500)
 
+    @pytest.mark.slow
     def test_a_bootstrap_scores_one_and_a_posterior_draw_two(self):
         """What the null means: 1 for rows drawn from the confidential table itself, 2 for a draw of its parameters.
 
@@ -133,6 +134,7 @@ class TestPropensity:
         one, other = (records(pd.DataFrame({"x": generator.normal(size=30_000)})) for _ in range(2))
         assert [p.rows for p in propensities(generator, one, [other])] == [2 * propensity.MOST_ROWS] * 2
 
+    @pytest.mark.slow
     def test_a_bootstrap_of_thinned_rows_scores_one_too(self, monkeypatch):
         """The confidential rows are then a sample themselves; 200 scores of a chi-square over 2: s.e. 0.07."""
         monkeypatch.setattr(propensity, "MOST_ROWS", 300)

@@ -183,6 +183,7 @@ def test_draws_have_the_plain_grids_distribution(name, refined, monkeypatch):
     assert chi_square(drawn, probability) > 1e-4
 
 
+@pytest.mark.slow
 def test_wide_bounds_change_nothing_but_the_work(monkeypatch):
     """Costs known to a nat and a half alone: nearly all proposals are judged by the whole numbers, and rightly."""
     rng = np.random.default_rng(5)

@@ -100,6 +100,7 @@ def test_lipschitz_bound_is_rstans(make_problem, mixture, mixture_alpha, posteri
         assert 0.95 * low < fit(key, problem, problem.records.collapse(alpha)).lipschitz.overall < 1.05 * high
 
 
+@pytest.mark.slow
 def test_regression_agrees_between_samplers(make_problem, regression, key):
     """Default prior for K > 1 on `Laplace` and `Nuts`; means within four combined standard errors."""
     outcome = {}
@@ -113,6 +114,7 @@ def test_regression_agrees_between_samplers(make_problem, regression, key):
         assert abs(one[1] - other[1]) < 4 * np.hypot(one[3], other[3])
 
 
+@pytest.mark.slow
 def test_the_lkj_prior_runs_on_nuts_and_equals_its_integral_at_one_coefficient(make_problem, mixture, posteriors, key):
     problem = make_problem(mixture, sampler=Nuts(), prior=LkjPrior(), num_draws=2000)
     theta = fit(key, problem, np.ones(problem.records.size)).draws.theta
@@ -120,6 +122,7 @@ def test_the_lkj_prior_runs_on_nuts_and_equals_its_integral_at_one_coefficient(m
     assert abs(mean - posteriors["Unweighted"]["quadrature"]["mu"]["mean"]) < 4 * error + 0.0005
 
 
+@pytest.mark.slow
 def test_the_lkj_prior_runs_on_nuts_with_several_coefficients(make_problem, regression, key):
     problem = make_problem(regression, "visits ~ age + C(sex)", sampler=Nuts(), prior=LkjPrior())
     draws = fit(key, problem, np.ones(problem.records.size)).draws
@@ -128,6 +131,7 @@ def test_the_lkj_prior_runs_on_nuts_with_several_coefficients(make_problem, regr
     assert 0.015 < draws.theta["beta"][:, 1].mean() < 0.025  # simulated with 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_lkj_prior_copes_with_coefficients_near_zero(make_problem, seed):
     """Where a coefficient may be 0 its scale may be small too: a funnel, cut off at the smallest scale."""
@@ -140,6 +144,7 @@ def test_the_lkj_prior_copes_with_coefficients_near_zero(make_problem, seed):
     assert draws.theta["sigma"].min() > 0.01
 
 
+@pytest.mark.slow
 def test_attempts_can_be_fixed_from_outside(make_problem, mixture, key):
     """A search asks for draws from one attempt on; the numbers tell which it was."""
     problem = make_problem(mixture)
@@ -238,6 +243,7 @@ class Box(Funnel):
             return jnp.where(jnp.abs(u[0]) < Box.half, 0.0, -jnp.inf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempt", ATTEMPTS[2:], ids=lambda attempt: f"thin {attempt.thin}")
 def test_the_start_is_forgotten_before_the_first_draw_is_kept(attempt):
     """One proposal in a hundred is taken; the chains begin at whatever was proposed first, nearly all outside the box.

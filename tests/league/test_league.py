@@ -89,6 +89,7 @@ TWIN = ["--twin", "mean=20,phi=5,rows=300", "--formula", "y ~ 1", "--family", "n
 LIMITS = ["--limits", "mean=2:200,phi=0.5:50", "--step", "0.03"]
 
 
+@pytest.mark.slow
 def test_a_comparison_on_a_twin(alone, tmp_path, capsys):
     mechanisms = "Censored,BetaDivergence,BW,SW,LW_final,Histogram,Unweighted"
     command = ["compare", *TWIN, *LIMITS, "--epsilon", "2,8", "--repeats", "2", "--mechanisms", mechanisms]

@@ -56,6 +56,7 @@ def test_a_small_cap_is_one_weight_for_all(mixture):
     assert np.ptp(alpha) == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(m=st.integers(1, 20))
 def test_the_budget_is_divided_over_the_draws(m):
@@ -65,6 +66,7 @@ def test_the_budget_is_divided_over_the_draws(m):
     assert made.guarantee_.epsilon_total <= 20.0
 
 
+@pytest.mark.slow
 def test_auto_is_a_public_function_of_epsilon_and_rows(mixture):
     made = fit(mixture, 6.0, "auto", m=2)
     model = made.subject_.bind(made.subject_.records).model

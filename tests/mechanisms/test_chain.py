@@ -177,7 +177,7 @@ def test_every_mechanism_with_weights_takes_a_chain(mechanism, weights):
     assert list(made.sample()[0]) == ["sex", "age", "visits"]
 
 
-@pytest.mark.parametrize("mechanism", ["Censored", "Recentred", "BetaDivergence"])
+@pytest.mark.parametrize("mechanism", ["Censored", "Recentred", pytest.param("BetaDivergence", marks=pytest.mark.slow)])
 def test_strict_mechanisms_split_epsilon_over_the_blocks(mechanism):
     columns = chain_of(mechanism, epsilon=4.0).model.columns
     model = TableModel.of([replace(c, budget=budget) for c, budget in zip(columns, (1, 2, 5), strict=True)])
@@ -323,6 +323,7 @@ def test_levels_read_off_the_table_are_named_in_the_guarantee():
     assert "read_off_the_table" not in stated["age"]
 
 
+@pytest.mark.slow
 def test_a_chain_has_a_draw_audit():
     made = chain_of("BW", epsilon=12.0).fit(people())
     (finding,) = made.audit_(["draw"], most=20)
@@ -339,6 +340,7 @@ def test_a_chain_has_a_draw_audit():
         chain_of("LW", weights="column").fit(people()).audit_(["draw"])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Laplace draws failed")
 @pytest.mark.filterwarnings("ignore:a released draw lies at a limit")  # counts brought to 1 have no phi of their own
 def test_every_family_fits_and_generates():

@@ -225,6 +225,7 @@ def test_limits_and_steps_of_one_column_go_by_its_parameters(family, limits, ste
         Synthesizer(["y ~ 1", "x ~ 1"], family="poisson", mechanism="Censored", m=1, epsilon=4.0, step=0.1)
 
 
+@pytest.mark.slow
 def test_coarse_grids_of_continuous_columns_warn():
     table = pd.DataFrame({"y": np.random.default_rng(0).normal(50, 12, 4_000).clip(1, 100)})
     options = {"family": "normal", "declared": {"y": RANGE}, "mechanism": "Censored", "m": 1, "epsilon": 4.0, "seed": 1}
@@ -293,6 +294,7 @@ def half_empty(n=1_500, seed=0):
     return table
 
 
+@pytest.mark.slow
 def test_zeros_and_gaps_together_come_back():
     """Shares of zeros and of gaps, and the mean above 0, within five standard errors of both."""
     table = half_empty()

@@ -58,6 +58,7 @@ def test_contributions_of_the_second_part_have_their_range(mixture):
     assert plain(second.model) == plain(problem.model)
 
 
+@pytest.mark.slow
 def test_the_exact_audit_adds_both_parts_up_and_the_claim_is_kept(mixture):
     one = Synthesizer("y ~ 1", family="negative_binomial", mechanism="Recentred", epsilon=3.0, m=1, seed=2, **GRID)
     one.fit(mixture)

@@ -90,6 +90,7 @@ def test_a_right_model_is_found(family, epsilon):
     assert np.sqrt(np.diag(match.covariance)).max() < 0.5
 
 
+@pytest.mark.slow
 def test_intervals_cover_noise_and_sampling():
     """95 % intervals from the stated covariance, 60 tables of 400 counts, three coefficients each."""
     inside = []

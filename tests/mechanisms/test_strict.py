@@ -90,6 +90,7 @@ CASES = [
 COUNTS = st.one_of(st.integers(0, 30), st.integers(0, 400), st.sampled_from([0, 10_000, 100_000_000]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "family", "options"), CASES)
 @settings(max_examples=120, deadline=None)
 @given(
@@ -123,6 +124,7 @@ def test_the_loss_never_exceeds_epsilon_with_a_covariate(rows, added):
     assert loss(synthesizer, table, more) <= 1 + 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(rows=st.lists(st.integers(0, 50), min_size=2, max_size=6), added=st.sampled_from([0, 3, 1_000]))
 def test_the_loss_never_exceeds_epsilon_with_a_model_of_the_users_own(rows, added):
@@ -302,6 +304,7 @@ def test_the_range_of_a_beta_divergence(beta, bound, weights):
         assert reach == pytest.approx(1 / beta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["Censored", "BetaDivergence"])
 @pytest.mark.parametrize("sampler", [Laplace(), Nuts()], ids=["Laplace", "Nuts"])
 def test_any_sampler_draws_from_a_strict_contribution(mechanism, sampler, mixture):
@@ -397,6 +400,7 @@ def test_strict_terms_refuse_what_learns_from_the_table():
             Formula.parse(f"y ~ {terms}")
 
 
+@pytest.mark.slow
 def test_a_strict_fit_refuses_learning_terms(regression):
     with pytest.raises(InputError, match="must learn nothing from the table"):
         small("Censored", "poisson", formula="visits ~ center(age)", public=["age"], limits={}).fit(regression)
@@ -438,6 +442,7 @@ def test_what_is_not_finite_is_cut():
     assert np.asarray(model.log_lik({}, {PEAK: jnp.zeros(4)})).tolist() == [-4.0, -4.0, -4.0, -1.0]
 
 
+@pytest.mark.slow
 def test_a_coarse_grid_warns_and_the_warning_knows_nothing_of_the_table(mixture):
     options = {"family": "negative_binomial", "mechanism": "Censored", "m": 1, "epsilon": 8.0, "seed": 1}
     with pytest.warns(StrictWarning, match="coarse beside what 1,000 records tell of mean"):
@@ -597,6 +602,7 @@ def own_normal(smallest):
     return OwnModel(model, "y")
 
 
+@pytest.mark.slow
 def test_a_continuous_model_must_declare_a_smallest_sd():
     """With one f* is -log(sd_0 sqrt(2 pi)), whatever the value; without one the log-likelihood has no largest value."""
     table = pd.DataFrame({"y": np.random.default_rng(1).normal(3.0, 2.0, 400).round(1)})
@@ -611,6 +617,7 @@ def test_a_continuous_model_must_declare_a_smallest_sd():
     assert abs(made.trail_.fits[-1].draws.theta["mean"].mean() - table.y.mean()) < 0.2
 
 
+@pytest.mark.slow
 def test_strict_at_4_has_a_smaller_error_of_the_sd_than_lw_final():
     """The paper's mixture, n = 1,000, LW_final at its claim of about 11; benchmarks/trust.py has 100 databases.
 

@@ -111,6 +111,7 @@ STRICT = ["--mechanism", "Censored", "--epsilon", "4", "--limits", "mean=1:1000"
 INSTANCE = ["--mechanism", "SW", "--formula", "visits ~ age", "--public", "age"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [STRICT, INSTANCE], ids=["strict", "instance"])
 def test_a_report_takes_nothing_from_an_edited_release(table, capsys, options):
     assert synthesize(table, "--no-report", *options) == 0
@@ -144,6 +145,7 @@ def test_a_report_takes_nothing_from_an_edited_release(table, capsys, options):
     assert run("report", "run") == 0
 
 
+@pytest.mark.slow
 def test_a_run_folder_that_does_not_hold_what_was_released_is_refused(table, capsys):
     assert synthesize(table, "--no-report") == 0
     path = Path("run/confidential/summary.json")

@@ -38,6 +38,7 @@ def bind(model, table, observed="y", formula="y ~ 1"):
     return Problem(records, bound, rows, Laplace())
 
 
+@pytest.mark.slow
 def test_a_poisson_of_ones_own_is_the_built_in(regression, make_problem, key):
     """The same density, so the same draws, up to where Newton's method stops."""
     built_in = make_problem(regression, "visits ~ age", family="poisson", prior=syn.NormalPrior(2.5))
@@ -54,6 +55,7 @@ def zeros():
     return pd.DataFrame({"visits": rng.poisson(6.0, 800) * (rng.random(800) < 0.7)})
 
 
+@pytest.mark.slow
 def test_a_zero_inflated_count_goes_from_table_to_release(zeros):
     own = syn.OwnModel(zero_inflated, observed="count")
     s = syn.Synthesizer("visits ~ 1", family=own, mechanism="LW_final", m=4, seed=1).fit(zeros)
@@ -66,6 +68,7 @@ def test_a_zero_inflated_count_goes_from_table_to_release(zeros):
         assert abs((table["visits"] == 0).mean() - 0.3) < 0.15
 
 
+@pytest.mark.slow
 def test_an_own_model_runs_on_every_sampler(zeros):
     own = syn.OwnModel(zero_inflated, observed="count")
     means = []
@@ -75,6 +78,7 @@ def test_an_own_model_runs_on_every_sampler(zeros):
     assert np.ptp(means) < 0.05  # four standard errors of a mean of 1,000 draws with standard deviation 0.1
 
 
+@pytest.mark.slow
 def test_more_rows_than_the_table_has(zeros, monkeypatch):
     """Past the table's end, and past the number of rows simulated at a time, the rows are like the others."""
     monkeypatch.setattr("alphasynth.synthesis.simulation.ROWS_AT_A_TIME", 1_500)

@@ -13,6 +13,8 @@ import pytest
 from alphasynth.cli.entry import run_command
 from browser import Opened, chromium
 
+pytestmark = pytest.mark.slow
+
 EVIL = "pay<img src=x onerror='window.hit=1'>"
 
 

@@ -63,6 +63,7 @@ def test_every_figure_has_a_name_words_and_marks(every_figure):
         assert set(figure.colours) >= {name for panel in figure.panels for name in panel.series}
 
 
+@pytest.mark.slow
 def test_files_of_every_figure(every_figure, tmp_path):
     from matplotlib import image
 

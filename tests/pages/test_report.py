@@ -144,6 +144,7 @@ def test_intervals_are_those_of_the_library(table):
     assert (high - low) / 2 == pytest.approx(2.1 * variance**0.5, rel=0.2)
 
 
+@pytest.mark.slow
 def test_the_program_on_the_public_page_runs(table, monkeypatch, capsys):
     for kind in ("csv", "tsv", "parquet", "arrow", "feather", "spss", "stata", "xport"):
         assert synthesize(table, "--m", "3", "--tables-per-draw", "2", "--format", kind, out=kind) == 0
@@ -158,6 +159,7 @@ def test_the_program_on_the_public_page_runs(table, monkeypatch, capsys):
         assert float(shown[1]) == pytest.approx(estimate, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_covariates_are_compared(alone):
     visits().to_parquet("t.parquet")
     options = ["--formula", "visits ~ age + C(sex)", "--public", "age,sex", "--mechanism", "SW", "--m", "2"]
@@ -263,6 +265,7 @@ def test_a_fault_in_a_page_does_not_cost_the_run(table, monkeypatch, capsys):
     assert read("run/confidential/summary.json")["n"] == 300
 
 
+@pytest.mark.slow
 def test_types_that_a_format_does_not_keep(alone, capsys):
     """Codes that are text, truth values, a column that only a rule reads: the pages come out all the same."""
     rng = np.random.default_rng(1)

@@ -185,6 +185,7 @@ def _die_at(line_number: int, ledger: Ledger, out: Path) -> None:
     sys.settrace(None)
 
 
+@pytest.mark.slow
 def test_killed_at_any_line_folder_and_ledger_agree_after_the_next_command(tmp_path):
     line, died, stood, lost = 0, 0, 0, 0
     while True:

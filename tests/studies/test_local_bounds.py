@@ -18,6 +18,8 @@ from alphasynth_studies import local_bounds as lb
 from alphasynth_studies.many_databases import extremes
 from alphasynth_studies.tables import mixture_log_pmf, mixture_table, poisson_log_pmf
 
+pytestmark = pytest.mark.slow
+
 MODELS = {
     "poisson": Poisson.with_coefficients(ScaleMixturePrior(), 1),
     "negative_binomial": NegativeBinomial.with_coefficients(ScaleMixturePrior(), 1),

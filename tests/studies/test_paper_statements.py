@@ -18,6 +18,8 @@ from alphasynth_studies.study import Asked
 from alphasynth_studies.synthesizers import STATISTICS, measured, synthesize_all
 from alphasynth_studies.tables import mixture_table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def one():

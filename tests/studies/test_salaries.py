@@ -15,6 +15,8 @@ from alphasynth_studies.synthesizers import measured, synthesize_all
 from alphasynth_studies.tables import mixture_table
 from command_line import read, run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("number", range(0, 200, 7))
 def test_stand_ins_have_the_published_figures(number):

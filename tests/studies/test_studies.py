@@ -18,6 +18,8 @@ from alphasynth_studies.expected import FAILS, FITTED, HOLDS, UNDECIDED
 from alphasynth_studies.reproduction import LARGE, document
 from command_line import read, run
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 REGISTER = Path(__file__).parents[1] / "reference" / "paper_numbers.csv"
 

@@ -119,6 +119,7 @@ def test_covariates_without_an_answer_get_one_clear_sentence(formula, message):
         syn.Synthesizer(**GOOD | {"formula": formula, "public": tuple("abcd")}).fit(table)
 
 
+@pytest.mark.slow
 def test_identical_records_can_be_synthesized():
     table = pd.DataFrame({"y": [30] * 200})
     s = syn.Synthesizer(**GOOD | {"mechanism": "LW_final", "m": 3}).fit(table)

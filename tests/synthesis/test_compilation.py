@@ -107,6 +107,7 @@ def test_a_fit_needs_no_numpyro_and_leaves_jax_in_32_bit():
     assert out.split() == ["False", "float32", "False"]
 
 
+@pytest.mark.slow
 def test_the_compilation_cache_is_used_and_holds_no_data(tmp_path):
     """Counts and weights, planted as odd numbers, are looked for in every file as 64-bit and 32-bit floats and text."""
     script = """

@@ -100,6 +100,7 @@ def strict(**more) -> syn.Synthesizer:
     return syn.Synthesizer(FORMULAS, num_draws=200, **{**given, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_frames_of_every_kind(variant):
     table = VARIANTS[variant]
@@ -240,6 +241,7 @@ def schema_of(path: Path) -> object:
     return {name: value for name, value in meta.items() if "time" not in name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", SOURCES)
 def test_files_of_every_kind(suffix):
     """A gap, a fraction or another storage changes nothing of what a release says of its columns."""
@@ -282,6 +284,7 @@ def test_labels_are_those_of_declared_levels(suffix):
     assert not any("20.5" in (shown or "") for shown in meta.original_variable_types.values())
 
 
+@pytest.mark.slow
 def test_databases_too():
     with duckdb.connect("store.duckdb") as store:
         for name in ("plain", "gaps"):

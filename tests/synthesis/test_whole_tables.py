@@ -90,6 +90,7 @@ def made(model) -> Synthesizer:
     return Synthesizer(model, mechanism="SW", epsilon=30.0, m=1, seed=5, sampler=Laplace(), num_draws=200).fit(survey())
 
 
+@pytest.mark.slow
 def test_gaps_are_modelled_first_and_come_back(made):
     """The share of gaps is the table's, within five standard errors of both; the indicator itself stays inside."""
     (synthetic,) = made.sample()
@@ -132,6 +133,7 @@ def test_synthetic_rows_keep_what_is_declared(made):
     assert synthetic["visits"].dtype == survey()["visits"].dtype
 
 
+@pytest.mark.slow
 def test_a_wild_draw_keeps_the_limits_too():
     """Strict at a tiny epsilon: parameters are all but the prior's, and still no value is beyond."""
     declared = {"age": {"limits": [18, 90], "whole": True}, "income": {"limits": [50, 20_000]}}
@@ -158,6 +160,7 @@ def test_frames_come_back_as_their_own_kind(model, kind):
     assert back["visits"].dtype.kind == "i"
 
 
+@pytest.mark.slow
 def test_gaps_can_be_dropped_or_public(model):
     table = survey()
     table["region"] = np.arange(len(table)) % 3
@@ -221,6 +224,7 @@ def test_no_record_stands_in_for_another_ones_gap():
     assert split_gaps(pa.table({"x": [0.5, None]}), shares).column("x").to_pylist() == [0.5, 0.1]
 
 
+@pytest.mark.slow
 def test_levels_that_occur_do_not_shape_a_strict_design():
     """Declared numbers as a pandas category, and their dummies: the same terms whether or not every level occurs."""
     sizes = []
@@ -578,6 +582,7 @@ def test_negative_binomial_regressions_are_statsmodels():
     np.testing.assert_allclose(found.variances[0] ** 0.5, own.bse.iloc[:-1], rtol=0.02)
 
 
+@pytest.mark.slow
 def test_eighty_categories_work_and_three_hundred_are_refused():
     rng = np.random.default_rng(0)
     for number in (80, 300):

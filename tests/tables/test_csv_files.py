@@ -184,6 +184,7 @@ NAME = st.text(
 CELL = st.text(st.sampled_from(list("ab01 ,;|\t\"'\n\ré€")), max_size=5)
 
 
+@pytest.mark.slow
 @given(
     names=st.lists(NAME, min_size=2, max_size=4, unique=True),
     rows=st.lists(st.tuples(st.integers(-5, 5), CELL, CELL), min_size=2, max_size=12),

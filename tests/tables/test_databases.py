@@ -25,7 +25,10 @@ from engines import has_module, need, need_spark, postgres
 N = 4_000
 NAMES = ["visits", "age", "sex"]
 # Drivers and Spark speak of their own future.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
+]
 
 
 def people() -> pa.Table:

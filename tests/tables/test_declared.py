@@ -141,6 +141,7 @@ def test_a_file_whose_marks_were_taken_out_is_anybodys_declaration(folder, tmp_p
     assert Request(TableModel.parse(content), **ALL).confirmed_public == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["refused", "unknown", "confirmed"])
 def test_the_documented_way_to_a_strict_table(folder, how, tmp_path, capsys):
     """Refused as it stands, and before anything is written; with a confirmation, which the guarantee lists."""
@@ -170,6 +171,7 @@ def test_the_documented_way_to_a_strict_table(folder, how, tmp_path, capsys):
     assert again["confirmed_public"] == stated["confirmed_public"]
 
 
+@pytest.mark.slow
 def test_an_instance_run_says_what_is_still_marked(folder, tmp_path, capsys):
     words = ["--model", folder / "model.toml", "--mechanism", "Unweighted", "--m", "1", "--draws", "200", "--seed", "1"]
     out = tmp_path / "instance"
@@ -216,6 +218,7 @@ def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
     return pd.DataFrame({**table, "visits": rng.negative_binomial(2, 0.2, n), "sex": rng.choice(["f", "m"], n)})
 
 
+@pytest.mark.slow
 def test_one_row_rarely_moves_a_suggestion():
     """Of 120 additions and removals of a random row from tables of 200 rows at most 5 change the file.
 

@@ -116,6 +116,7 @@ def test_a_fit_from_a_file_equals_one_from_a_frame(tmp_path):
     assert np.array_equal(bounds, synthesizer.lipschitz_.by_record)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_row_order_is_kept_over_millions_of_rows(tmp_path, suffix):
     rng = np.random.default_rng(0)

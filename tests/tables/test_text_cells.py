@@ -92,6 +92,7 @@ def cells(path, delimiter=","):
         return list(csv.reader(file, delimiter=delimiter))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "delimiter"), [("csv", ","), ("tsv", "\t")])
 def test_a_release_holds_no_cell_that_a_spreadsheet_would_run(odd, name, delimiter):
     folder = synthesize(odd, "--format", name) / "release"
@@ -105,6 +106,7 @@ def test_a_release_holds_no_cell_that_a_spreadsheet_would_run(odd, name, delimit
     assert "table[&#34;&#39;=kind&#34;]" in (folder / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_it_can_be_switched_off_and_other_formats_do_not_need_it(odd):
     plain = synthesize(odd, "--no-csv-safe", out="plain") / "release"
     assert cells(plain / "synthetic_01.csv")[0] == ["=kind", "-note", "n"]
@@ -120,6 +122,7 @@ def test_it_can_be_switched_off_and_other_formats_do_not_need_it(odd):
     assert set(pd.read_parquet(parquet / "synthetic_01.parquet")["=kind"]) <= set(LEVELS)
 
 
+@pytest.mark.slow
 def test_our_own_commands_read_a_release_as_it_was_before(odd, capsys):
     """The run's pages, `report` and `evaluate` see the levels of the table."""
     safe = synthesize(odd, "--no-report", out="safe")
