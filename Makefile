@@ -7,15 +7,25 @@ EXTRAS ?= dev
 comma := ,
 READY := $(VENV)/.ready-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: demo test lint format bench reproduction clean
+.PHONY: demo test test-rest test-all lint format bench reproduction clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
-# Each process of the tests takes some 2 GB.
+# Each process of the tests takes some 2 GB. A process that has nothing left takes tests from another.
 PROCESSES ?= 2
+PYTEST := $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal
+
+# What takes seconds: exact tests, oracles, contracts, each mechanism end to end.
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
+	$(PYTEST) -m "not slow"
+
+# What does not: statistics over many runs, browsers, database servers, killed processes, the documents, the studies.
+test-rest: $(READY)
+	$(PYTEST) -m slow
+
+test-all: $(READY)
+	$(PYTEST)
 
 lint: $(READY)
 	$(BIN)/ruff check .

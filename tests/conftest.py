@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import jax
@@ -14,6 +15,7 @@ from alphasynth.inference.laplace import Laplace
 from alphasynth.mechanisms.fit import Problem
 from alphasynth.models.families import bind_column
 from alphasynth.models.formula import Formula
+from alphasynth.synthesis.compilation import use_compilation_cache
 from alphasynth.tables.records import Records
 from command_line import visits
 
@@ -30,9 +32,16 @@ def _few_programs():
         jax.clear_caches()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _shared_programs(tmp_path_factory):
+    """Programs are compiled once in a run of the tests: they are kept in a folder that its processes share."""
+    folder = tmp_path_factory.getbasetemp()
+    use_compilation_cache((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "programs")
+
+
 @pytest.fixture(autouse=True)
-def _no_cache(monkeypatch):
-    """No compilation cache on disk: it sets options of JAX for good."""
+def _no_other_cache(monkeypatch):
+    """The command line keeps its programs elsewhere, which would set options of JAX for good."""
     monkeypatch.setattr("alphasynth.cli.app._use_cache", lambda: None)
 
 

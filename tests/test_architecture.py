@@ -1,22 +1,18 @@
-"""The shape of the package: who imports whom, what is public, and docstrings and documents that run."""
+"""The shape of the package and of its tests: who imports whom, what is public, how long and where things are."""
 
 from __future__ import annotations
 
 import ast
 import graphlib
 import re
-import shlex
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import alphasynth
-from alphasynth.cli.entry import run_command
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "alphasynth"
+PACKAGE, TESTS = ROOT / "src" / "alphasynth", ROOT / "tests"
 # Folders and modules of the root, each importing only from those before it and from itself.
 LAYERS = (
     *("errors", "catalogue", "interruption", "privacy", "tables", "models", "inference", "mechanisms", "synthesis"),
@@ -119,45 +115,45 @@ def test_alpha_meets_the_likelihood_in_one_function_only():
     """No other file multiplies by a log-likelihood; they call `weighted`."""
     for path in MODULES:
         if path.stem != "contribution":
-            assert not re.search(r"[*@] *(log_lik|largest_log_lik)\b|\blog_lik [*@]", path.read_text()), path
+            assert not MULTIPLIED.search(path.read_text()), path
 
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MULTIPLIED = re.compile(r"[*@] *(largest_)?log_lik\b|\b(largest_)?log_lik(\.T)? *[*@](?!\*)")
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_python_in_the_documents_runs(path, tmp_path, monkeypatch, capsys):
-    """All blocks of a document run one after the other, in a folder that holds the reference table."""
-    blocks = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
-    (tmp_path / "nb_mixture.csv").write_text((ROOT / "tests" / "reference" / "nb_mixture.csv").read_text())
-    monkeypatch.chdir(tmp_path)
-    namespace: dict = {"__name__": "document"}
-    for block in blocks:
-        exec(compile(block, str(path), "exec"), namespace)
+@pytest.mark.parametrize("sign", ["*", "@"])
+@pytest.mark.parametrize("name", ["log_lik", "largest_log_lik"])
+def test_a_product_with_a_log_likelihood_is_seen(name, sign):
+    assert MULTIPLIED.search(f"alpha {sign} {name}")
+    assert MULTIPLIED.search(f"{name} {sign} alpha")
+    assert not MULTIPLIED.search(f"weighted(alpha, {name}) {sign} other")
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_links_in_the_documents_lead_somewhere(path):
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
-        if not target.startswith("http"):
-            assert (path.parent / target).exists(), target
+def checks(function, helpers):
+    """Whether a function asserts: itself, by pytest or NumPy, by running a document, or by a helper that does."""
+    for node in ast.walk(function):
+        called = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Assert) or called.startswith("assert_") or called in CHECKS or called in helpers:
+            return True
+    return False
 
 
-def test_commands_in_the_documents_run(tmp_path, monkeypatch, capsys):
-    """Those of README.md and of the documents with commands, one after the other in one folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("alphasynth.cli.app._use_cache", lambda: None)
-    rng = np.random.default_rng(0)
-    pd.DataFrame({"salary": rng.negative_binomial(3, 0.03, 500)}).to_csv("salaries.csv", index=False)
-    people = {"person": np.arange(900) // 4, "age": rng.integers(18, 80, 900), "sex": rng.choice(["f", "m"], 900)}
-    pd.DataFrame({**people, "visits": rng.negative_binomial(2, 0.2, 900)}).to_parquet("visits.parquet")
-    commands = []
-    for path in (
-        ROOT / "README.md",
-        *(ROOT / "docs" / f"{name}.md" for name in ("tables", "command-line", "evaluation")),
-    ):
-        for block in re.findall(r"```console\n(.*?)```", path.read_text(), re.DOTALL):
-            commands += [line for line in block.splitlines() if line.startswith("alphasynth")]
-    assert len(commands) > 6
-    for command in dict.fromkeys(commands):
-        assert run_command(shlex.split(command)[1:]) == 0, (command, capsys.readouterr().err)
+CHECKS = {"raises", "warns", "fail", "exec"}
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.stem)
+def test_every_test_asserts(path):
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    helpers = {made.name for made in functions if not made.name.startswith("test_") and checks(made, set())}
+    assert [made.name for made in functions if made.name.startswith("test_") and not checks(made, helpers)] == []
+
+
+def test_files_of_tests_have_names_of_their_own():
+    names = [path.name for path in TESTS.rglob("*.py")]
+    assert len(names) == len(set(names))
+
+
+def test_folders_of_tests_are_the_packages():
+    folders = {path.name for path in TESTS.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == packages | {"neighbours", "reference", "studies"}

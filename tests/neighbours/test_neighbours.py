@@ -153,6 +153,7 @@ def test_a_run_does_not_call_a_broken_claim_kept(pair, mechanism):
 TOLD_APART = [pair for pair in ALL if pair.name in ("two groups of counts, even", "one level alone")]
 
 
+@pytest.mark.slow
 @named(TOLD_APART)
 @pytest.mark.parametrize("mechanism", ["Censored", "Scored"])
 def test_whole_pipelines_are_not_told_apart(pair, mechanism):

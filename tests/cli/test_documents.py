@@ -1,0 +1,56 @@
+"""Documents that run: their Python, their commands, and their links."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from alphasynth.cli.entry import run_command
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_python_in_the_documents_runs(path, tmp_path, monkeypatch, capsys):
+    """All blocks of a document run one after the other, in a folder that holds the reference table."""
+    blocks = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
+    (tmp_path / "nb_mixture.csv").write_text((ROOT / "tests" / "reference" / "nb_mixture.csv").read_text())
+    monkeypatch.chdir(tmp_path)
+    namespace: dict = {"__name__": "document"}
+    for block in blocks:
+        exec(compile(block, str(path), "exec"), namespace)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_in_the_documents_lead_somewhere(path):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
+        if not target.startswith("http"):
+            assert (path.parent / target).exists(), target
+
+
+@pytest.mark.slow
+def test_commands_in_the_documents_run(tmp_path, monkeypatch, capsys):
+    """Those of README.md and of the documents with commands, one after the other in one folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("alphasynth.cli.app._use_cache", lambda: None)
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"salary": rng.negative_binomial(3, 0.03, 500)}).to_csv("salaries.csv", index=False)
+    people = {"person": np.arange(900) // 4, "age": rng.integers(18, 80, 900), "sex": rng.choice(["f", "m"], 900)}
+    pd.DataFrame({**people, "visits": rng.negative_binomial(2, 0.2, 900)}).to_parquet("visits.parquet")
+    commands = []
+    for path in (
+        ROOT / "README.md",
+        *(ROOT / "docs" / f"{name}.md" for name in ("tables", "command-line", "evaluation")),
+    ):
+        for block in re.findall(r"```console\n(.*?)```", path.read_text(), re.DOTALL):
+            commands += [line for line in block.splitlines() if line.startswith("alphasynth")]
+    assert len(commands) > 6
+    for command in dict.fromkeys(commands):
+        assert run_command(shlex.split(command)[1:]) == 0, (command, capsys.readouterr().err)
