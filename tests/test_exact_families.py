@@ -21,7 +21,7 @@ from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.binding import with_helpers
-from alphasynth.mechanisms.chain import Chain, blocks_of
+from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.mechanisms.mechanism import STRICT
 from alphasynth.mechanisms.strict import at_limit, is_exact
@@ -70,7 +70,7 @@ def coarse(block):
 def log_outputs(synthesizer, table):
     """Log probabilities, up to a constant, of each block's points, from the whole numbers drawn from."""
     found = []
-    for block in blocks_of(synthesizer.bind(synthesizer.read(table))):
+    for block in synthesizer.bind(synthesizer.read(table)).blocks:
         assert isinstance(block.sampler, PublicGrid)
         axes = coarse(block)
         counts = block.rows.total(block.records.counts)[: block.rows.size]
