@@ -137,8 +137,7 @@ def test_what_a_record_adds_depends_on_its_own_row_alone(records, w, white, rand
 def test_a_rows_place_in_the_table_does_not_matter(family):
     made = fitted(family, 1.0)
     (path,) = made._outcome.paths
-    problem = made._outcome.bound.chain.one
-    block = problem.blocks[0] if hasattr(problem, "blocks") else problem
+    block = made._outcome.bound.chain.one
     records, step = scorable(block, plain(block.model)), path.match.steps[-1]
     whole = contributions(path.parameters, step, records)
     for seed in range(10):
