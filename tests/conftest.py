@@ -13,8 +13,8 @@ import pytest
 
 from alphasynth.inference.laplace import Laplace
 from alphasynth.mechanisms.fit import Problem
-from alphasynth.models.families import bind_column
-from alphasynth.models.formula import Formula
+from alphasynth.models.families import bind_design
+from alphasynth.models.formula import Formula, design_of
 from alphasynth.synthesis.compilation import use_compilation_cache
 from alphasynth.tables.records import Records
 from command_line import visits
@@ -70,7 +70,7 @@ def make_problem():
         records = Records.from_table(table, list(dict.fromkeys((parsed.response, *parsed.covariates, *within))))
         if alpha is not None:
             records = records.split(np.asarray(alpha, float))
-        model, rows = bind_column(parsed, family, records, prior)
+        model, rows = bind_design(parsed, family, records, design_of(parsed, records), prior)
         return Problem(records, model, rows, **{"sampler": Laplace(), **settings})
 
     return make

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from alphasynth.audits.audit import MOST_ROWS, Subject, audit
+from alphasynth.audits.audit import MOST_ROWS, audit
 from alphasynth.audits.finding import Finding
+from alphasynth.audits.subject import Subject
 from alphasynth.errors import InputError
 from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.inference.sampler import Draws
-from alphasynth.mechanisms import scored_fit, strict
+from alphasynth.mechanisms import scored_fit, strict, strict_warnings
 from alphasynth.mechanisms.binding import BoundTable
-from alphasynth.mechanisms.chain import AnyProblem, blocks_of, columns_of
-from alphasynth.mechanisms.fit import Problem, in_64_bit
+from alphasynth.mechanisms.chain import Chain
+from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.mechanisms.lipschitz import Lipschitz
 from alphasynth.mechanisms.mechanism import Trail, Watch, ignore
 from alphasynth.mechanisms.rounds import weightings
@@ -26,11 +27,11 @@ from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.guarantee import Guarantee
 from alphasynth.privacy.randomness import Key, child
 from alphasynth.synthesis.generation import TableMaker
-from alphasynth.synthesis.outcome import bound_to, carry_out, new_rows, scored_terms
-from alphasynth.synthesis.preparation import mechanism_of, read
+from alphasynth.synthesis.outcome import carry_out, new_rows, scored_terms
+from alphasynth.synthesis.preparation import bind, mechanism_of, read
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.request import Request
-from alphasynth.synthesis.simulation import ColumnMaker, Layout, Maker, Simulation, pick, synthesize, thetas
+from alphasynth.synthesis.simulation import Layout, Simulation, pick, synthesize, thetas
 from alphasynth.synthesis.statements import stated_columns, stated_declarations, stated_marks
 from alphasynth.tables.frames import Frame
 from alphasynth.tables.grouping import Stored
@@ -38,12 +39,11 @@ from alphasynth.tables.records import Records
 
 
 class _Outcome(NamedTuple):
-    """What a fit leaves (confidential); `bound` of a table model."""
+    """What a fit leaves (confidential); `settled` is the model with what its gaps are."""
 
     key: Key
-    problem: AnyProblem
-    bound: BoundTable | None
-    settled: TableModel | None
+    bound: BoundTable
+    settled: TableModel
     trail: Trail
     picked: np.ndarray
     layout: Layout
@@ -88,22 +88,21 @@ class Synthesizer(Request):
         records, layout, grouped, model = read(self, table)
         key = np.random.SeedSequence(self.seed)  # without a seed, 128 bits of the operating system's entropy
         carried = carry_out(child(key, 0), self, model, records, watch)
-        problem, bound, trail, paths = carried
-        last = trail.fits[-1]
-        drawn = [column.draws for column in columns_of(last)]
+        bound, trail, paths = carried
+        drawn = [column.draws for column in trail.fits[-1].columns]
         fewest = min(drawn, key=lambda draws: draws.num_draws)
         picked = pick(child(key, 1), fewest, self.m)
         released = [draws.take(picked) for draws in drawn]
-        promised = scored_terms(self, carried) if paths else strict.terms(problem, released)
-        marks = {} if bound is None or self.model is None else stated_marks(bound, self.model, self.read_off)
+        promised = scored_terms(self, carried) if paths else strict.terms(bound.chain, released)
+        marks = stated_marks(bound, self.model, self.read_off)
         guarantee = Guarantee(
             formula="; ".join(formula.text for formula in self.formulas),
-            family=self.family if isinstance(self.family, str) else "a model of the user's own",
+            family=self.family,
             mechanism=self.mechanism.label,
             rules=tuple(type(rule).__name__ for rule in self.mechanism.rules),
             delta=trail.delta,
             m=self.m,
-            n=problem.records.n,
+            n=bound.chain.records.n,
             num_draws=fewest.num_draws,
             sampler=_samplers(drawn),
             policy_epsilon=self.epsilon,
@@ -113,8 +112,8 @@ class Synthesizer(Request):
             public_columns=self.public,
             releasable=self.seed is None,
             strict=promised,
-            columns=() if bound is None else stated_columns(bound, promised, self.epsilon),
-            declared_public={} if bound is None else stated_declarations(bound, marks),
+            columns=stated_columns(bound, promised, self.epsilon),
+            declared_public=stated_declarations(bound, marks),
             confirmed_public=self.confirmed_public,
             read_off_the_table=marks,
             weights=self.weights,
@@ -122,27 +121,26 @@ class Synthesizer(Request):
         if grouped is not None and grouped.unit is not None:
             guarantee = replace(guarantee, unit=str(grouped.unit), max_rows=grouped.unit.max_rows)
         row_numbers = None if grouped is None else grouped.rows
-        self._outcome = _Outcome(key, problem, bound, model, trail, picked, layout, guarantee, row_numbers, paths)
+        self._outcome = _Outcome(key, bound, model, trail, picked, layout, guarantee, row_numbers, paths)
         if paths:
-            scored_fit.warn(carried.names, paths)
+            scored_fit.warn(bound.model.names, paths)
         elif self.strict:
-            for block, draws in zip(blocks_of(problem), released, strict=True):
-                strict.warn(block, draws)
+            for block, draws in zip(bound.chain.blocks, released, strict=True):
+                strict_warnings.warn(block, draws)
         return self
 
     def read(self, table: Frame | Stored) -> Records:
         """The records of a table on every column in use; confidential."""
         return read(self, table).records
 
-    def bind(self, records: Records) -> AnyProblem:
-        """Records bound to the model and the sampler; of a table model as it was fitted, if it was."""
-        return bound_to(self, self._settled, records)[0]
+    def bind(self, records: Records) -> Chain:
+        """Records bound to the model as it was fitted, if it was, and to the sampler."""
+        return bind(self, self._settled, records).chain
 
     @property
-    def _settled(self) -> TableModel | None:
-        """The table model as it was fitted, if it was."""
-        settled = None if self._outcome is None else self._outcome.settled
-        return settled or self.model
+    def _settled(self) -> TableModel:
+        """The model as it was fitted, if it was."""
+        return self.model if self._outcome is None else self._outcome.settled
 
     @property
     def trail_(self) -> Trail:
@@ -170,9 +168,9 @@ class Synthesizer(Request):
         fitted = self._fitted
         return Subject(
             fitted.trail,
-            fitted.problem.records,
+            fitted.bound.chain.records,
             self.bind,
-            mechanism_of(self, fitted.problem),
+            mechanism_of(self, fitted.bound.chain),
             self.target,
             fitted.guarantee.scope,
             self.sampled,
@@ -184,9 +182,8 @@ class Synthesizer(Request):
 
         Where draws on a public grid are independent one fit makes all of them, else each has a run of its own.
         """
-        problem = self.bind(records)
-        alone = isinstance(problem, Problem) and isinstance(problem.sampler, PublicGrid) and problem.then is None
-        if alone and not self.scored:
+        first, *others = self.bind(records).blocks
+        if not others and isinstance(first.sampler, PublicGrid) and first.then is None and not self.scored:
             many = copy(self)
             many.num_draws = max(number, self.num_draws)
             carried = carry_out(child(key, 0), many, self._settled, records)
@@ -214,7 +211,7 @@ class Synthesizer(Request):
     @property
     def weightings_(self) -> tuple[Weighting, ...]:
         """Weights, bounds and draws of mu of every round; confidential."""
-        return weightings(self.trail_, self._fitted.problem)
+        return weightings(self.trail_, self._fitted.bound.chain)
 
     @property
     def picked_(self) -> np.ndarray:
@@ -237,13 +234,8 @@ class Synthesizer(Request):
         fitted = self._fitted
         # With a seed the same rows come again; without one, new entropy decides them each time.
         key = child(fitted.key, 2) if self.seed is not None else np.random.SeedSequence()
-        columns = [thetas(column.draws.take(fitted.picked)) for column in columns_of(fitted.trail.fits[-1])]
-        makers: list[Maker]
-        if fitted.bound is None:
-            assert isinstance(fitted.problem, Problem), "one column"
-            makers = [ColumnMaker(fitted.problem, self.responses[0], theta) for theta in columns[0]]
-        else:
-            makers = [TableMaker(fitted.bound, drawn) for drawn in zip(*columns, strict=True)]
+        columns = [thetas(column.draws.take(fitted.picked)) for column in fitted.trail.fits[-1].columns]
+        makers = [TableMaker(fitted.bound, drawn) for drawn in zip(*columns, strict=True)]
         return synthesize(key, makers, fitted.layout, self.rows, self.tables_per_draw)
 
     def sample(self) -> list[Frame]:

@@ -22,7 +22,7 @@ from alphasynth.inference.laplace import ATTEMPTS, BURN_IN, Noise, propose_and_a
 from alphasynth.inference.mode import find_mode
 from alphasynth.mechanisms.fit import NUM_DRAWS, in_64_bit
 from alphasynth.mechanisms.lipschitz import largest_by_row
-from alphasynth.mechanisms.rules import from_risk, level, rescale
+from alphasynth.mechanisms.rule import from_risk, level, rescale
 from alphasynth.models.model import Array, Model
 from alphasynth_studies.synthesizers import K
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import logsumexp
 
-from alphasynth.audits.audit import Subject, audit
+from alphasynth.audits.audit import audit
 from alphasynth.audits.densities import loss_between, output
 from alphasynth.audits.draws import Replay, losses
 from alphasynth.audits.finding import BROKEN, CANNOT_TELL, KEPT, Finding
 from alphasynth.audits.neighbours import far_values, held_only, neighbours, with_canaries
+from alphasynth.audits.subject import Subject
 from alphasynth.cli.entry import run_command
 from alphasynth.errors import InputError
 from alphasynth.inference.laplace import Laplace

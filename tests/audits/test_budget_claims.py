@@ -18,6 +18,7 @@ from alphasynth.audits.densities import loss_between, output
 from alphasynth.errors import InputError
 from alphasynth.inference.density import Target
 from alphasynth.inference.grid import scores
+from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.mechanism import budget_weights, run, settled
 from alphasynth.models.own_model import OwnModel
 from alphasynth.privacy.divergence import epsilon_between
@@ -77,10 +78,10 @@ def test_records_with_leverage_keep_the_claim():
 
 
 def bound_to(table, **options):
-    """A problem, and its budget weights' rule."""
+    """A chain of one, and its budget weights' rule."""
     made = Synthesizer("y ~ 1", **{"family": "poisson", "mechanism": "BW", "m": 1, **options})
-    problem = made.bind(made.read(table))
-    return problem, settled(made.mechanism.rules[-1], made.target, problem)
+    chain = made.bind(made.read(table))
+    return chain, settled(made.mechanism.rules[-1], made.target, chain)
 
 
 @pytest.mark.parametrize("family", ["poisson", "negative_binomial"])
@@ -100,10 +101,10 @@ def test_what_a_record_adds_ranges_over_half_of_the_budget_in_each_part(family, 
                 assert np.ptp(second - values[0][1]) <= 1.5 * (1 + 1e-9)
 
 
-def _both_densities(problem, rule, u, at):
+def _both_densities(chain, rule, u, at):
     """Log densities of the first draw and of one released, given the first, at points."""
-    given, alpha = budget_weights(problem, rule, [u])
-    weights = (problem.guide, np.ones(problem.records.size)), (given, alpha)
+    given, alpha = budget_weights(chain, rule, [u])
+    weights = (chain.one.guide, np.ones(chain.records.size)), (given.one, alpha)
     targets = [Target.of(p.model, p.rows, p.rows.total(w * p.records.counts)) for p, w in weights]
     return [np.asarray(scores(target.model, at, target.data)) for target in targets]
 
@@ -144,7 +145,7 @@ def _released(problem, rule, u, cell, few):
 def test_both_parts_cost_no_more_than_the_policys_epsilon():
     for m, epsilon in ((1, 0.7), (3, 0.1), (20, 20.0)):
         problem, rule = bound_to(pd.DataFrame({"y": [3, 4, 5] * 10}), epsilon=epsilon, m=m)
-        assert problem.guide.model.epsilon + m * rule.bound <= epsilon * (1 + 1e-12)
+        assert problem.one.guide.model.epsilon + m * rule.bound <= epsilon * (1 + 1e-12)
 
 
 def test_a_replay_that_does_not_give_the_runs_weights_cannot_tell(mixture):
@@ -176,7 +177,7 @@ def test_weights_given_a_first_draw_are_the_rules(mixture):
 
 def test_budget_weights_need_a_guide():
     made = Synthesizer("y ~ 1", family="poisson", mechanism="BW", m=1, epsilon=2.0)
-    problem = replace(made.bind(made.read(pd.DataFrame({"y": [3, 4, 5] * 10}))), guide=None)
+    problem = Chain.of_one(replace(made.bind(made.read(pd.DataFrame({"y": [3, 4, 5] * 10}))).one, guide=None))
     with pytest.raises(InputError, match="a problem with a guide"):
         run(KEY, problem, made.mechanism, made.target)
 
@@ -200,4 +201,4 @@ def test_models_of_ones_own_take_budget_weights_where_they_are_bounded():
         fitted(table, 6.0, family=OwnModel(free_normal, "y"))
     made = fitted(table, 6.0, family=OwnModel(bounded_normal, "y"))
     assert 2 * made.lipschitz_.overall <= 6.0 * (1 + 1e-12)
-    assert made.trail_.fits[-1].draws.theta["mean"].mean() == pytest.approx(table["y"].mean(), abs=1.5)
+    assert made.trail_.fits[-1].columns[0].draws.theta["mean"].mean() == pytest.approx(table["y"].mean(), abs=1.5)

@@ -69,7 +69,7 @@ def test_before_is_the_risk_that_cw_weighs_by(own, radius, make_fit):
 def make_fit():
     class Fit:
         def __init__(self, held):
-            self.largest_distinct = np.ones(held.size)
+            self.names, self.largest_distinct = (held.response,), np.ones(held.size)
 
     return Fit
 

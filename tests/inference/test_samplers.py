@@ -27,7 +27,7 @@ from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.mechanisms.fit import fit
 from alphasynth.models.coefficient_priors import LkjPrior, NormalPrior, ScaleMixturePrior
-from alphasynth.models.families import bind_column
+from alphasynth.models.families import bind_design
 from alphasynth.models.formula import Formula
 
 SAMPLERS = {
@@ -78,7 +78,13 @@ def test_the_contract(sampler, make_problem, mixture, key):
     """Any number of draws, the right shapes, the same draws for the same key, diagnostics that pass."""
     problem = make_problem(mixture, sampler=SAMPLERS[sampler], num_draws=1001)
     if sampler == "PublicGrid":  # which draws from strict contributions alone
-        model, rows = bind_column(Formula.parse("y ~ 1"), "negative_binomial", problem.records, None, strict=True)
+        model, rows = bind_design(
+            Formula.parse("y ~ 1"),
+            "negative_binomial",
+            problem.records,
+            np.ones((problem.records.size, 1)),
+            strict=True,
+        )
         problem = replace(problem, model=Censored().bounded(model, 4.0), rows=rows)
     one, again = (fit(key, problem, np.ones(problem.records.size)) for _ in range(2))
     other = fit(np.random.SeedSequence(5), problem, np.ones(problem.records.size))

@@ -26,7 +26,7 @@ def _in_64_bit():
 def target_of(y, epsilon, mechanism="Censored", family="poisson"):
     """The target of one column of counts."""
     made = Synthesizer("y ~ 1", family=family, mechanism=mechanism, epsilon=epsilon, m=1, sampler=Laplace())
-    problem = made.bind(made.read(pd.DataFrame({"y": y})))
+    problem = made.bind(made.read(pd.DataFrame({"y": y}))).one
     return Target.of(problem.model, problem.rows, problem.rows.total(problem.records.counts.astype(float)))
 
 

@@ -69,7 +69,7 @@ def test_the_budget_is_divided_over_the_draws(m):
 @pytest.mark.slow
 def test_auto_is_a_public_function_of_epsilon_and_rows(mixture):
     made = fit(mixture, 6.0, "auto", m=2)
-    model = made.subject_.bind(made.subject_.records).model
+    model = made.subject_.bind(made.subject_.records).one.model
     assert made.trail_.rules[-1].cap == auto_cap(3.0, model, 1_000)
     for n in (100, 10_000, 1_000_000):
         caps = [auto_cap(epsilon, model, n) for epsilon in (0.1, 1.0, 4.0, 10.0, 40.0)]

@@ -12,6 +12,7 @@ from alphasynth.errors import CalibrationError, DiagnosticsError, InputError
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.calibrate import TOLERANCE, search
+from alphasynth.mechanisms.chain import Chain, JointFit
 from alphasynth.mechanisms.fit import Fit
 from alphasynth.mechanisms.mechanism import Mechanism, run
 from alphasynth.mechanisms.rules import CW, LW, SW, Given, Reweight
@@ -23,7 +24,7 @@ DRAWS = Draws(np.zeros((1, 1)), {}, Diagnostics("none", 1))
 
 def fit_with_bound(bound, alpha=0.5):
     """A fit whose overall bound is the given number."""
-    return Fit(RECORDS, DRAWS, np.full(2, alpha), np.full(2, bound / alpha))
+    return JointFit.of_one("y", Fit(RECORDS, DRAWS, np.full(2, alpha), np.full(2, bound / alpha)))
 
 
 @given(
@@ -90,7 +91,7 @@ ALPHA = np.linspace(0.2, 1, 1000)
 )
 def test_every_mechanism_can_be_aimed(make_problem, mixture, key, rules, dial, target):
     problem = make_problem(mixture, alpha=ALPHA if isinstance(rules[0], Given) else None)
-    trail = run(key, problem, Mechanism("mine", rules), target)
+    trail = run(key, Chain.of_one(problem), Mechanism("mine", rules), target)
     search = trail.searches[-1]
     assert search.dial == dial
     assert search.reached == trail.fits[-1].lipschitz.overall <= target
@@ -101,19 +102,19 @@ def test_every_mechanism_can_be_aimed(make_problem, mixture, key, rules, dial, t
 @pytest.mark.parametrize("rules", [(SW(),), (CW(0.3, relative=True),), (LW(), Reweight()), (Given(ALPHA),)])
 def test_a_target_above_the_unweighted_bound_is_met(make_problem, mixture, key, rules):
     problem = make_problem(mixture, alpha=ALPHA if isinstance(rules[0], Given) else None)
-    trail = run(key, problem, Mechanism("mine", rules), 100.0)
+    trail = run(key, Chain.of_one(problem), Mechanism("mine", rules), 100.0)
     assert trail.fits[-1].lipschitz.overall <= 100
     assert trail.fits[-1].mean_alpha == 1.0
 
 
 def test_unweighted_cannot_be_aimed(make_problem, mixture, key):
     with pytest.raises(InputError, match="'Unweighted' has no weights to aim"):
-        run(key, make_problem(mixture), Mechanism("Unweighted"), 5.0)
+        run(key, Chain.of_one(make_problem(mixture)), Mechanism("Unweighted"), 5.0)
 
 
 def test_a_target_that_a_shift_puts_out_of_reach_is_a_named_error_with_the_best_trail(make_problem, mixture, key):
     with pytest.raises(CalibrationError, match=r"search of scale .* no value of it goes so low") as error:
-        run(key, make_problem(mixture), Mechanism("LW", (LW(shift=0.9),)), 2.0)
+        run(key, Chain.of_one(make_problem(mixture)), Mechanism("LW", (LW(shift=0.9),)), 2.0)
     trail = error.value.trail
     assert len(trail.fits) == 2
     assert trail.fits[-1].lipschitz.overall == min(bound for _, bound in trail.searches[-1].trials) > 2

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
 from alphasynth.inference.laplace import Laplace
-from alphasynth.mechanisms.chain import Chain, JointFit, block_keys, fit_any, joint_largest
-from alphasynth.mechanisms.fit import Fit
+from alphasynth.mechanisms.chain import Chain, JointFit, block_keys, fit_chain, joint_largest
+from alphasynth.mechanisms.fit import Fit, fit
 from alphasynth.mechanisms.mechanism import named_mechanism, run
 from alphasynth.models.families import FAMILIES
 from alphasynth.models.table_model import ColumnModel, TableModel
@@ -50,7 +50,7 @@ def fitted():
 
 def test_the_joint_bound_is_that_of_a_double_loop(fitted):
     """Over every combination of the blocks' draws, one by one, from nothing but the log-likelihoods."""
-    last, chain = fitted.trail_.fits[-1], fitted._outcome.problem
+    last, chain = fitted.trail_.fits[-1], fitted._outcome.bound.chain
     few = 6
     with jax.enable_x64(True):
         f = [
@@ -111,9 +111,9 @@ def test_a_chain_of_one_is_the_single_column_path_to_the_last_digit(mixture, mec
     single = Synthesizer("y ~ 1", family="negative_binomial", mechanism=mechanism, **options).fit(mixture)
     model = TableModel.of([ColumnModel.of("y ~ 1", "negative_binomial")])
     chain = Synthesizer(model, mechanism=mechanism, **options).fit(mixture)
-    assert isinstance(chain._outcome.problem, Chain)
+    assert isinstance(chain._outcome.bound.chain, Chain)
     for one, other in zip(single.trail_.fits, chain.trail_.fits, strict=True):
-        np.testing.assert_array_equal(one.draws.u, other.columns[0].draws.u)
+        np.testing.assert_array_equal(one.columns[0].draws.u, other.columns[0].draws.u)
         np.testing.assert_array_equal(one.alpha_distinct, other.alpha_distinct)
         assert one.lipschitz.overall == other.lipschitz.overall
     for one, other in zip(single.sample(), chain.sample(), strict=True):
@@ -191,7 +191,7 @@ def test_strict_mechanisms_split_epsilon_over_the_blocks(mechanism):
     assert made.guarantee_.epsilon_total == pytest.approx(4.0)
     assert "no privacy is promised" in public.promise
     if mechanism != "Recentred":  # each record's part is clipped block by block, never in the sum
-        for block, cost in zip(made._outcome.problem.blocks, costs, strict=True):
+        for block, cost in zip(made._outcome.bound.chain.blocks, costs, strict=True):
             assert block.model.epsilon == cost
         for column, cost in zip(made.trail_.fits[-1].columns, costs, strict=True):
             assert column.largest_distinct.max() <= cost
@@ -228,7 +228,7 @@ def test_one_weight_per_record_is_shared_by_its_columns(fitted):
 
 def test_grouping_is_by_block(fitted):
     """A block has one line per distinct row of the columns that it uses."""
-    table, blocks = people(), fitted._outcome.problem.blocks
+    table, blocks = people(), fitted._outcome.bound.chain.blocks
     assert [b.rows.size for b in blocks] == [
         len(table[names].drop_duplicates()) for names in (["sex"], ["sex", "age"], ["sex", "age", "visits"])
     ]
@@ -236,11 +236,11 @@ def test_grouping_is_by_block(fitted):
 
 def test_fits_of_a_chain_are_those_of_its_blocks(fitted, key):
     """Run in threads, a block's draws are the same as alone."""
-    chain = fitted._outcome.problem
+    chain = fitted._outcome.bound.chain
     ones = np.ones(chain.records.size)
-    together = fit_any(key, chain, ones)
+    together = fit_chain(key, chain, ones)
     for name, block, column in zip(chain.names, chain.blocks, together.columns, strict=True):
-        alone = fit_any(block_keys(key, chain.names)[chain.names.index(name)], block, ones)
+        alone = fit(block_keys(key, chain.names)[chain.names.index(name)], block, ones)
         np.testing.assert_array_equal(alone.draws.u, column.draws.u)
 
 
@@ -381,5 +381,5 @@ def test_every_family_fits_and_generates():
 
 
 def test_run_takes_a_chain_like_one_column(fitted, key):
-    trail = run(key, fitted._outcome.problem, named_mechanism("LW_final"))
+    trail = run(key, fitted._outcome.bound.chain, named_mechanism("LW_final"))
     assert trail.fits[-1].lipschitz.overall <= trail.fits[1].lipschitz.overall

@@ -21,7 +21,7 @@ from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.binding import with_helpers
-from alphasynth.mechanisms.chain import Chain, blocks_of
+from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.mechanisms.mechanism import STRICT
 from alphasynth.mechanisms.strict import at_limit, is_exact
@@ -80,7 +80,7 @@ def log_output(block):
 def log_outputs(synthesizer, table, place=0.5):
     """Those of each block, and of what follows a first draw, at the point of the grid so far along it."""
     found = []
-    for block in blocks_of(synthesizer.bind(synthesizer.read(table))):
+    for block in synthesizer.bind(synthesizer.read(table)).blocks:
         found.append(log_output(block))
         if block.then is not None:
             at = points(coarse(block))

@@ -8,7 +8,7 @@ import pytest
 
 from alphasynth.errors import InputError
 from alphasynth.inference.contribution import BetaDivergence, Censored, Recentred
-from alphasynth.mechanisms.fit import fit
+from alphasynth.mechanisms.chain import Chain, fit_chain
 from alphasynth.mechanisms.mechanism import NAMES, Mechanism, named_mechanism, run
 from alphasynth.mechanisms.rules import BW, CW, LW, SW, Given, Reweight
 from alphasynth.mechanisms.scored import Scored
@@ -16,20 +16,20 @@ from alphasynth.privacy.randomness import child
 
 
 def test_the_trail_is_the_fold_written_out(make_problem, mixture, key):
-    problem = make_problem(mixture)
-    trail = run(key, problem, Mechanism("mine", rules=(LW(0.8, 0.1), Reweight(k=0.9))))
-    first = fit(child(key, 0), problem, np.ones(problem.records.size))
-    second = fit(child(key, 1), problem, LW(0.8, 0.1)(problem.records, first))
-    third = fit(child(key, 2), problem, Reweight(k=0.9)(problem.records, second))
+    chain = Chain.of_one(make_problem(mixture))
+    trail = run(key, chain, Mechanism("mine", rules=(LW(0.8, 0.1), Reweight(k=0.9))))
+    first = fit_chain(child(key, 0), chain, np.ones(chain.records.size))
+    second = fit_chain(child(key, 1), chain, LW(0.8, 0.1)(chain.records, first))
+    third = fit_chain(child(key, 2), chain, Reweight(k=0.9)(chain.records, second))
     assert len(trail.fits) == 3
     for ours, expected in zip(trail.fits, (first, second, third), strict=True):
         assert np.array_equal(ours.alpha, expected.alpha)
-        assert np.array_equal(ours.draws.u, expected.draws.u)
+        assert np.array_equal(ours.columns[0].draws.u, expected.columns[0].draws.u)
     assert trail.searches == ()
 
 
 def test_lw_on_the_reference_table(make_problem, mixture, mixture_alpha, key):
-    trail = run(key, make_problem(mixture), Mechanism("LW_final", (LW(), Reweight())))
+    trail = run(key, Chain.of_one(make_problem(mixture)), Mechanism("LW_final", (LW(), Reweight())))
     before, after = trail.fits[1].lipschitz.overall, trail.fits[2].lipschitz.overall
     assert 5.4 < before < 5.7
     assert 0.98 * before <= after <= before
@@ -43,8 +43,8 @@ def test_lw_on_the_reference_table(make_problem, mixture, mixture_alpha, key):
 
 
 def test_sw_matches_lws_bound(make_problem, mixture, key):
-    trail = run(key, make_problem(mixture), Mechanism("SW", (SW(),)))
-    lw = run(key, make_problem(mixture), Mechanism("LW", (LW(),)))
+    trail = run(key, Chain.of_one(make_problem(mixture)), Mechanism("SW", (SW(),)))
+    lw = run(key, Chain.of_one(make_problem(mixture)), Mechanism("LW", (LW(),)))
     reached = trail.fits[-1].lipschitz.overall
     assert len(trail.fits) == 2  # LW's fit is a trial, kept apart
     assert trail.searches[0].target == lw.fits[-1].lipschitz.overall
@@ -69,17 +69,19 @@ def test_grouping_never_changes_a_result(make_problem, key, rules):
     grouped = make_problem(table, within=("x",))
     single = make_problem(table, within=("x",), alpha=np.arange(300) / 300)
     assert single.records.size == 300 > grouped.records.size
-    one, other = (run(key, problem, Mechanism("mine", rules)) for problem in (grouped, single))
+    one, other = (run(key, Chain.of_one(problem), Mechanism("mine", rules)) for problem in (grouped, single))
     for a, b in zip(one.fits, other.fits, strict=True):
         np.testing.assert_allclose(a.alpha, b.alpha, rtol=1e-9)
         np.testing.assert_allclose(a.lipschitz.by_record, b.lipschitz.by_record, rtol=1e-9)
-        np.testing.assert_allclose(a.draws.u, b.draws.u, rtol=1e-9)
+        np.testing.assert_allclose(a.columns[0].draws.u, b.columns[0].draws.u, rtol=1e-9)
 
 
 def test_given_weights_may_differ_between_equal_records(make_problem, key):
     rng = np.random.default_rng(3)
     table, alpha = pd.DataFrame({"y": rng.poisson(30, 200)}), rng.uniform(0, 1, 200)
-    trail = run(key, make_problem(table, alpha=alpha), Mechanism("mine", (Given(alpha), Reweight(k=0.95))))
+    trail = run(
+        key, Chain.of_one(make_problem(table, alpha=alpha)), Mechanism("mine", (Given(alpha), Reweight(k=0.95)))
+    )
     assert np.array_equal(trail.fits[1].alpha, alpha)
     bounds = trail.fits[1].lipschitz
     F = bounds.by_record / alpha
@@ -90,7 +92,8 @@ def test_given_weights_may_differ_between_equal_records(make_problem, key):
 
 
 def test_all_records_identical(make_problem, key):
-    trail = run(key, make_problem(pd.DataFrame({"y": [12] * 300})), Mechanism("LW_final", (LW(), Reweight(k=0.95))))
+    chain = Chain.of_one(make_problem(pd.DataFrame({"y": [12] * 300})))
+    trail = run(key, chain, Mechanism("LW_final", (LW(), Reweight(k=0.95))))
     assert trail.fits[1].alpha.tolist() == [1.0] * 300
     assert trail.fits[2].alpha == pytest.approx(np.full(300, 0.95))
 
@@ -113,7 +116,7 @@ def test_one_rule_or_a_list_of_them_is_a_tuple():
 
 
 def test_privacy_numbers_cannot_be_changed(make_problem, mixture, key):
-    trail = run(key, make_problem(mixture), Mechanism("LW", (LW(),)))
+    trail = run(key, Chain.of_one(make_problem(mixture)), Mechanism("LW", (LW(),)))
     with pytest.raises(ValueError, match="read-only"):
         trail.fits[-1].alpha_distinct[:] = 0
 

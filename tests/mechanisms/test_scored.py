@@ -140,8 +140,7 @@ def test_what_a_record_adds_depends_on_its_own_row_alone(records, w, white, rand
 def test_a_rows_place_in_the_table_does_not_matter(family):
     made = fitted(family, 1.0)
     (path,) = made._outcome.paths
-    problem = made._outcome.problem
-    block = problem.blocks[0] if hasattr(problem, "blocks") else problem
+    block = made._outcome.bound.chain.one
     records, step = scorable(block, plain(block.model)), path.match.steps[-1]
     whole = contributions(path.parameters, step, records)
     for seed in range(10):
@@ -154,7 +153,7 @@ def test_a_rows_place_in_the_table_does_not_matter(family):
 
 def test_records_are_clipped_as_simulated_ones_are():
     made = fitted("negative_binomial", 1.0)
-    (path,), problem = made._outcome.paths, made._outcome.problem
+    (path,), problem = made._outcome.paths, made._outcome.bound.chain.one
     records, step = scorable(problem, plain(problem.model)), path.match.steps[-1]
     scores = np.stack(path.parameters.scores(step.w, records.columns, records.X), axis=1)
     fast = contributions(path.parameters, step, records) * (step.clip / QUANTA)

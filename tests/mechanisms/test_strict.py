@@ -26,7 +26,7 @@ from alphasynth.inference.laplace import Laplace
 from alphasynth.inference.nuts import Nuts
 from alphasynth.inference.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
-from alphasynth.mechanisms import strict
+from alphasynth.mechanisms import strict_warnings
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.models import families
 from alphasynth.models.coefficient_priors import ScaleMixturePrior
@@ -37,7 +37,6 @@ from alphasynth.models.model import PEAK, Rows
 from alphasynth.models.own_model import OwnModel
 from alphasynth.pages import page, public_page
 from alphasynth.privacy.divergence import pure_loss
-from alphasynth.synthesis.simulation import new_values
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.records import Records
 
@@ -64,7 +63,7 @@ def small(mechanism, family, epsilon=1.0, formula="y ~ 1", public=(), limits=Non
 @in_64_bit
 def log_output(synthesizer, table):
     """Log probabilities, up to a constant, of the grid's points for a table, from the whole numbers drawn from."""
-    problem = synthesizer.bind(synthesizer.read(table))
+    problem = synthesizer.bind(synthesizer.read(table)).one
     axes = problem.sampler.axes(problem.model, problem.rows.columns)
     counts = problem.rows.total(problem.records.counts)[: problem.rows.size]
     cost = total_cost(problem.model, axes, problem.rows.distinct, counts)
@@ -233,7 +232,7 @@ def test_a_dropped_centre_is_caught_by_utility(mixture, monkeypatch, fresh):
             step=0.02,
             seed=3,
         )
-        return np.exp(made.fit(mixture).trail_.fits[-1].draws.theta["beta"][:, 0])
+        return np.exp(made.fit(mixture).trail_.fits[-1].columns[0].draws.theta["beta"][:, 0])
 
     # Posterior sd of the mean: 0.3 / sqrt(1000 a) of it, with a = 1/2 about 1.4 %; the grid adds 0.6 %.
     assert np.abs(means() / mixture.y.mean() - 1).mean() < 0.04
@@ -326,7 +325,7 @@ def test_any_sampler_draws_from_a_strict_contribution(mechanism, sampler, mixtur
             {"sampler": sampler, "bound": 0.1} if mechanism == "BetaDivergence" else {"sampler": sampler},
         )
     )
-    draws = [s.trail_.fits[-1].draws for s in (grid, chain)]
+    draws = [s.trail_.fits[-1].columns[0].draws for s in (grid, chain)]
     if mechanism == "Censored":
         means = [d.theta["beta"].mean() for d in draws]
         errors = [d.theta["beta"].std() / np.sqrt(d.diagnostics.ess_bulk) for d in draws]
@@ -422,14 +421,14 @@ def test_rows_add_the_same_wherever_they_stand(mixture):
     """Bit for bit: cost of a table is the sum of its rows' costs, each computed alone."""
     synthesizer = small("Censored", "negative_binomial")
     with jax.enable_x64(True):
-        problem = synthesizer.bind(synthesizer.read(mixture))
+        problem = synthesizer.bind(synthesizer.read(mixture)).one
         axes = problem.sampler.axes(problem.model, problem.rows.columns)
         whole = total_cost(
             problem.model, axes, problem.rows.distinct, problem.rows.total(problem.records.counts)[: problem.rows.size]
         )
         parts = 0
         for value, count in zip(*np.unique(mixture.y, return_counts=True), strict=True):
-            one = synthesizer.bind(Records("y", {"y": np.array([value])}, np.array([1]), None))
+            one = synthesizer.bind(Records("y", {"y": np.array([value])}, np.array([1]), None)).one
             parts = parts + int(count) * total_cost(one.model, axes, one.rows.distinct, np.array([1.0]))
     assert np.array_equal(whole, parts)
 
@@ -517,7 +516,7 @@ def test_a_grid_takes_one_or_two_parameters(regression):
 def test_draws_without_a_seed_differ_and_use_no_other_generator(mixture, monkeypatch):
     """The draw itself takes its bits from the cryptographic stream alone."""
     fine = Synthesizer("y ~ 1", family="poisson", mechanism="Censored", m=1, epsilon=0.5)
-    problem = fine.bind(Records.from_table(mixture, ["y"]))
+    problem = fine.bind(Records.from_table(mixture, ["y"])).one
     with jax.enable_x64(True):
         target = Target.of(problem.model, problem.rows, problem.rows.total(problem.records.counts.astype(float)))
 
@@ -544,9 +543,9 @@ def test_the_response_has_no_way_into_the_design():
     """The design is computed from the covariates' own rows: distinct responses beside them change nothing."""
     covariate = [0.1, 0.2, 0.3] * 10
     few, many = (
-        small("Censored", "poisson", formula="y ~ x", public=["x"], limits={}).bind(
-            Records.from_table(pd.DataFrame({"y": y, "x": covariate}), ["y", "x"])
-        )
+        small("Censored", "poisson", formula="y ~ x", public=["x"], limits={})
+        .bind(Records.from_table(pd.DataFrame({"y": y, "x": covariate}), ["y", "x"]))
+        .one
         for y in ([3] * 30, list(range(30)))
     )
     assert few.rows.size == 3
@@ -560,11 +559,11 @@ def test_the_coarse_grids_warning_is_the_same_for_any_responses():
     drops = []
     for y in ([3] * 40, list(range(40))):
         synthesizer = small("Censored", "poisson", formula="y ~ x", public=["x"], limits={})
-        problem = synthesizer.bind(Records.from_table(pd.DataFrame({"y": y, "x": covariate}), ["y", "x"]))
+        problem = synthesizer.bind(Records.from_table(pd.DataFrame({"y": y, "x": covariate}), ["y", "x"])).one
         counts = problem.rows.total(problem.records.counts)[: problem.rows.size].astype(int)
         with jax.enable_x64(True):
             draws = Draws.of(problem.model, np.array([[1.0, 0.5]]), Diagnostics("PublicGrid", 1))
-            drops.append(strict._drop(problem.model, problem.rows.distinct, counts, draws, [0.1, 0.1]))
+            drops.append(strict_warnings._drop(problem.model, problem.rows.distinct, counts, draws, [0.1, 0.1]))
     np.testing.assert_array_equal(*drops)
 
 
@@ -612,10 +611,10 @@ def test_a_continuous_model_must_declare_a_smallest_sd():
         Synthesizer("y ~ 1", family=own_normal(0.0), **options, limits={"u[0]": (-9, 9), "u[1]": (-3, 3)}).fit(table)
     grid = {"limits": {"u[0]": (-9, 9), "u[1]": (-3, 3)}, "step": {"u[0]": 0.05, "u[1]": 0.05}}
     made = Synthesizer("y ~ 1", family=own_normal(0.5), **options, **grid).fit(table)
-    peak = made.subject_.bind(made.subject_.records).rows.distinct[PEAK]
+    peak = made.subject_.bind(made.subject_.records).one.rows.distinct[PEAK]
     np.testing.assert_allclose(peak, -np.log(0.5 * np.sqrt(2 * np.pi)), atol=0.01)
     # Posterior sd of the mean about 2 / sqrt(400 / 2), 0.14.
-    assert abs(made.trail_.fits[-1].draws.theta["mean"].mean() - table.y.mean()) < 0.2
+    assert abs(made.trail_.fits[-1].columns[0].draws.theta["mean"].mean() - table.y.mean()) < 0.2
 
 
 @pytest.mark.slow
@@ -635,9 +634,10 @@ def test_strict_at_4_has_a_smaller_error_of_the_sd_than_lw_final():
             made = Synthesizer("y ~ 1", family="negative_binomial", mechanism=mechanism, m=1, seed=seed, **options).fit(
                 table
             )
-            problem, draws = made.bind(made.read(table)), made.trail_.fits[-1].draws
-            errors[mechanism] += [
-                float(np.std(new_values(rng, problem, draws, number), ddof=1) - table.y.std()) for number in range(10)
-            ]
+            problem, theta = made.bind(made.read(table)).one, made.trail_.fits[-1].columns[0].draws.theta
+            for number in range(10):
+                one = {name: value[number] for name, value in theta.items()}
+                simulated = problem.model.simulate(rng, one, {}, 1_000)
+                errors[mechanism].append(float(np.std(simulated, ddof=1) - table.y.std()))
     strict_error, paper_error = (float(np.sqrt(np.mean(np.square(part)))) for part in errors.values())
     assert strict_error < 0.8 * paper_error

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from alphasynth.errors import InputError
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.sampler import Draws
+from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.fit import Fit
 from alphasynth.mechanisms.rules import CW, LW, SW, Given, Reweight
 from alphasynth.tables.records import Records
@@ -25,7 +26,8 @@ SCALE, SHIFT = st.floats(0, 3), st.floats(-0.5, 1)
 def fit_of(records, largest_by_record, alpha_by_record):
     """A fit with given F and alpha by record; no draws are needed by the rules."""
     draws = Draws(np.zeros((1, 1)), {}, Diagnostics("none", 1))
-    return Fit(records, draws, records.collapse(alpha_by_record), records.collapse(largest_by_record))
+    one = Fit(records, draws, records.collapse(alpha_by_record), records.collapse(largest_by_record))
+    return JointFit.of_one(records.response, one)
 
 
 def clip(value):

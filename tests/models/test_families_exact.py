@@ -323,7 +323,7 @@ def test_levels_are_found_in_any_storage():
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_is_what_the_protocols_say(name):
-    model, _ = _bound(name, K=2)
+    model, _ = bound(name, K=2)
     assert isinstance(model, ColumnFamily)
     assert isinstance(model, PowerSums)
     assert isinstance(model, Decoding) or FAMILIES[name].levels or FAMILIES[name].whole

@@ -14,7 +14,6 @@ from alphasynth.inference.contribution import plain
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
-from alphasynth.mechanisms.chain import blocks_of
 from alphasynth.mechanisms.scored import QUANTA as SCORE_QUANTA
 from alphasynth.mechanisms.scored import contributions
 from alphasynth.mechanisms.scored_fit import scorable
@@ -74,7 +73,7 @@ def both(one, other):
 def test_exact_draws_keep_epsilon(pair, mechanism):
     made = asked(pair, mechanism, 4.0 if mechanism == "Recentred" else EPSILON)
     assert made.scope == "strict"
-    blocks = [blocks_of(made.bind(made.read(table))) for table in (pair.table, pair.other)]
+    blocks = [made.bind(made.read(table)).blocks for table in (pair.table, pair.other)]
     lost = claimed = 0.0
     for one, other in zip(*blocks, strict=True):
         assert isinstance(one.sampler, PublicGrid)
@@ -95,7 +94,7 @@ def test_noisy_scores_keep_epsilon(pair):
     """Sums of the two databases, at all that was public by then, differ by what one record may add, and no more."""
     made = asked(pair, "Scored").fit(pair.table)
     assert made.guarantee_.scope == "strict"
-    blocks = [blocks_of(made.bind(made.read(table))) for table in (pair.table, pair.other)]
+    blocks = [made.bind(made.read(table)).blocks for table in (pair.table, pair.other)]
     spent = 0.0
     for one, other, path in zip(*blocks, made._outcome.paths, strict=True):
         records = [scorable(block, plain(block.model)) for block in (one, other)]
@@ -118,8 +117,7 @@ WITH_DENSITIES = [pair for pair in COUNTS if pair.families[0] in PLAIN_COUNTS an
 def test_budget_weights_keep_their_claim(pair):
     made = asked(pair, "BW", 4.0)
     one, other = (
-        output(blocks_of(made.bind(made.read(table)))[0], made.mechanism, made.target)
-        for table in (pair.table, pair.other)
+        output(made.bind(made.read(table)), made.mechanism, made.target) for table in (pair.table, pair.other)
     )
     assert loss_between(one, other) <= max(one.claim, other.claim)
 
@@ -141,8 +139,7 @@ def test_a_run_does_not_call_a_broken_claim_kept(pair, mechanism):
     made = Synthesizer(pair.formulas[0], family=family, mechanism=mechanism, m=1, seed=1, **RULES[mechanism])
     made.fit(pair.table)
     one, other = (
-        output(blocks_of(made.bind(made.read(table)))[0], made.mechanism, made.target)
-        for table in (pair.table, pair.other)
+        output(made.bind(made.read(table)), made.mechanism, made.target) for table in (pair.table, pair.other)
     )
     broken = loss_between(one, other) > max(one.claim, other.claim)
     assert not (broken and audit_run(made.subject_).verdict == KEPT)

@@ -10,6 +10,7 @@ from scipy import stats
 from alphasynth.errors import InputError
 from alphasynth.evaluation.values import Values
 from alphasynth.inference.grid import Grid
+from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.mechanism import named_mechanism, run
 from alphasynth.models.coefficient_priors import ScaleMixturePrior
 from alphasynth.models.counts import NegativeBinomial, Poisson
@@ -51,8 +52,8 @@ def test_bounds_are_the_librarys(family, tables, make_problem, key):
     counts = np.tile(_counts(table["y"]), (REPEATS, 1))
     found = lb.local_bounds(lb.Clock(), 5, MODELS[family], counts, 2)
     ours = found.delta
-    problem = make_problem(table, family=family, sampler=Grid())
-    trails = [run(child(key, i), problem, named_mechanism("LW_final", k=0.95)) for i in range(REPEATS)]
+    chain = Chain.of_one(make_problem(table, family=family, sampler=Grid()))
+    trails = [run(child(key, i), chain, named_mechanism("LW_final", k=0.95)) for i in range(REPEATS)]
     theirs = np.array([[fit.lipschitz.overall for fit in trail.fits] for trail in trails])
     least = np.mean([[fit.largest_distinct.min() for fit in trail.fits] for trail in trails], axis=0)
     assert found.smallest.mean(axis=0) == pytest.approx(least, rel=0.01)  # at the mode, where a maximum hardly scatters
@@ -68,9 +69,9 @@ def test_draws_have_the_posteriors_mean_and_sd(tables, make_problem, key):
     table = tables["negative_binomial"]
     counts = np.tile(_counts(table["y"]), (REPEATS, 1))
     draws = lb.local_bounds(lb.Clock(), 6, MODELS["negative_binomial"], counts, 20).draws
-    trail = run(key, make_problem(table, sampler=Grid()), named_mechanism("LW_final", k=0.95))
+    trail = run(key, Chain.of_one(make_problem(table, sampler=Grid())), named_mechanism("LW_final", k=0.95))
     for number, fit in enumerate(trail.fits):
-        ours, exact = draws[:, number, :, 0].ravel(), fit.draws.u[:, 0]
+        ours, exact = draws[:, number, :, 0].ravel(), fit.columns[0].draws.u[:, 0]
         # 480 and 1,000 draws: five standard errors of the difference of means, and of the ratio of sds.
         assert abs(ours.mean() - exact.mean()) < 5 * exact.std() * np.sqrt(1 / 480 + 1 / 1_000)
         assert ours.std() / exact.std() == pytest.approx(1, abs=5 * np.sqrt(0.5 / 480 + 0.5 / 1_000))

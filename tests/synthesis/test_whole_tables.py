@@ -108,7 +108,7 @@ def test_gaps_are_modelled_first_and_come_back(made):
 
 
 def test_records_with_a_gap_add_nothing_to_the_column(made):
-    chain = made._outcome.problem
+    chain = made._outcome.bound.chain
     age = chain.blocks[chain.names.index("age")]
     last = made.trail_.fits[-1].columns[chain.names.index("age")]
     gone = np.asarray(chain.records.columns["age is missing"]).astype(bool)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from alphasynth.audits.black_box import Sampled, Tell, audit_black_box
+from alphasynth.audits.black_box import Tell, audit_black_box
 from alphasynth.audits.densities import loss_between, output
 from alphasynth.audits.draws import LARGE, Found, Replay, audit_draws
-from alphasynth.audits.exact import exact_losses
 from alphasynth.audits.finding import Finding
 from alphasynth.audits.neighbours import (
     FARTHEST,
@@ -24,18 +22,13 @@ from alphasynth.audits.neighbours import (
     with_count_canaries,
     with_leverage,
 )
+from alphasynth.audits.strict_losses import grid_losses, in_two_parts, on_public_grid, scored_losses, strict_claim
+from alphasynth.audits.subject import Subject
 from alphasynth.errors import InputError, found
-from alphasynth.inference.contribution import Bounded, plain
-from alphasynth.inference.public_grid import PublicGrid
-from alphasynth.mechanisms.chain import AnyProblem, Chain, blocks_of, columns_of
-from alphasynth.mechanisms.fit import Problem
-from alphasynth.mechanisms.mechanism import Mechanism, Trail
-from alphasynth.mechanisms.rules import Given, PerColumn
-from alphasynth.mechanisms.scored import QUANTA as SCORE_QUANTA
-from alphasynth.mechanisms.scored import contributions
-from alphasynth.mechanisms.scored_fit import Path, scorable
-from alphasynth.mechanisms.strict import Recentring
+from alphasynth.inference.contribution import plain
+from alphasynth.mechanisms.chain import Chain
 from alphasynth.models.counts import NegativeBinomial, Poisson
+from alphasynth.models.own_model import BoundModel
 from alphasynth.models.two_part import ZeroInflated
 from alphasynth.privacy.divergence import AUDIT_DELTA
 from alphasynth.privacy.guarantee import INSTANCE, TARGET
@@ -50,27 +43,6 @@ TWO_PARTS = (
     "draws that follow a first one (Recentred) have an audit on a public grid, or a black-box one, found another"
 )
 COUNTS = (Poisson, NegativeBinomial, ZeroInflated)  # families that hold a count of any size
-
-
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """What is audited (confidential): a run's trail, and how its mechanism is run on other records."""
-
-    trail: Trail
-    records: Records
-    bind: Callable[[Records], AnyProblem]
-    mechanism: Mechanism
-    target: float | None
-    scope: str
-    sampled: Sampled | None = None
-    paths: tuple[Path, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Refuse weights that belong to the rows of one table."""
-        if any(isinstance(rule, Given) for rule in self.mechanism.rules):
-            raise InputError("an audit needs weights that can be made for a neighbour, found Given ones")
-        if any(isinstance(rule, PerColumn) for rule in self.mechanism.rules):
-            raise InputError("an audit needs one weight per record, found weights per column")
 
 
 def audit(
@@ -90,13 +62,9 @@ def audit(
         if name not in AUDITS:
             raise InputError(f"an audit must be one of {', '.join(AUDITS)}, found {found(name)}")
     own = subject.bind(subject.records)
-    if isinstance(own, Chain):
-        return [_audit_chain(key, subject, own, name, canaries, most, trials, tell) for name in audits]
-    values = far_values(subject.records) | check_canaries(canaries)
-    held, added = with_canaries(subject.records, values)
-    held, added = _with_leverage(subject, held, added, [held.response], [held.response])
+    held, added = _with_canaries(subject, own, check_canaries(canaries))
     replay = _replay(subject, held)
-    around = neighbours(held, added, replay.largest[0], most)
+    around = neighbours(held, added, replay.largest[0], most, by_risk=not _is_one_number(own))
     chosen = {
         "density": lambda: _density(subject, replay, around, tell),
         "draw": lambda: _draw(subject, replay, around),
@@ -105,50 +73,29 @@ def audit(
     return [chosen[name]() for name in audits]
 
 
-def _audit_chain(
-    key: Key,
-    subject: Subject,
-    own: Chain,
-    name: str,
-    canaries: Sequence[float],
-    most: int,
-    trials: int,
-    tell: Tell,
-) -> Finding:
-    """An audit of a chain: records removed, and canaries in its columns of counts."""
-    counts = [n for n, b in zip(own.names, own.blocks, strict=True) if isinstance(plain(b.model), COUNTS)]
-    largest = subject.trail.fits[0].largest_distinct
-    held, added = with_count_canaries(subject.records, counts, int(np.argmax(largest)), check_canaries(canaries))
-    held, added = _with_leverage(subject, held, added, counts, own.names)
-    if subject.paths and name == "draw":
-        raise InputError("noisy scores have an exact audit: use density, found draw")
-    replay = _replay(subject, held)
-    around = neighbours(held, added, replay.largest[0], most, by_risk=True)
-    if name == "black-box":
-        return _black_box(key, subject, replay, around, trials, tell)
-    if subject.paths:
-        return _worst("density", subject, scored_losses(subject, replay.problem, around), 0.0)
-    if name == "density":
-        if not all(map(_on_public_grid, own.blocks)):
-            raise InputError(
-                "a table model has the draw and the black-box audit, and the density audit where all columns are drawn "
-                "on public grids, found density"
-            )
-        return _worst("density", subject, _exact_chain(subject, replay, around, tell), 0.0)
-    if any(block.then is not None for block in own.blocks):
-        raise InputError(TWO_PARTS)
-    results = audit_draws(replay, around)
-    bounded = [block.model.epsilon for block in own.blocks if isinstance(block.model, Bounded)]
-    if bounded:
-        results = [replace(one, claim=sum(bounded)) for one in results]
-    return replace(_worst("draw", subject, results, AUDIT_DELTA), certain=_can_tell(subject, replay))
+def _is_one_number(chain: Chain) -> bool:
+    """Whether all there is is one column that can hold a number of any size."""
+    return len(chain.blocks) == 1 and isinstance(plain(chain.one.model), (*COUNTS, BoundModel))
+
+
+def _with_canaries(subject: Subject, own: Chain, more: dict[str, float]) -> tuple[Records, list[Canary]]:
+    """The records and canaries: of one number at extreme covariates, else in each column of counts by itself."""
+    records = subject.records
+    if _is_one_number(own):
+        counts = [records.response]
+        held, added = with_canaries(records, far_values(records) | more)
+    else:
+        counts = [n for n, b in zip(own.names, own.blocks, strict=True) if isinstance(plain(b.model), COUNTS)]
+        riskiest = int(np.argmax(subject.trail.fits[0].largest_distinct))
+        held, added = with_count_canaries(records, counts, riskiest, more)
+    return _with_leverage(subject, held, added, counts, own.names)
 
 
 def _replay(subject: Subject, held: Records) -> Replay:
     """The run's weights as a function of the database; noisy scores have none."""
     if subject.paths:
-        problem = subject.bind(held)
-        return Replay(subject.trail, held, problem, subject.target, (np.zeros(held.size),), problem)
+        chain = subject.bind(held)
+        return Replay(subject.trail, held, chain, subject.target, (np.zeros(held.size),), chain)
     return Replay.of(subject.trail, held, subject.bind, subject.target)
 
 
@@ -170,34 +117,12 @@ def _with_leverage(
     if len(canaries) == len(added):
         return held, added
     try:
-        problem = subject.bind(more)
+        chain = subject.bind(more)
     except InputError:  # limits or levels that were declared
         return held, added
-    pairs = zip(blocks_of(problem), columns_of(subject.trail.fits[-1]), strict=True)
+    pairs = zip(chain.blocks, subject.trail.fits[-1].columns, strict=True)
     same = all(block.model.prior.size == column.draws.u.shape[1] for block, column in pairs)
     return (more, canaries) if same else (held, added)
-
-
-def _exact_chain(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> list[Found]:
-    """Exact losses of a chain: those of its blocks, which are drawn apart, added up."""
-    assert isinstance(replay.problem, Chain)
-    by_block = []
-    for place, block in enumerate(replay.problem.blocks):
-        one = replace(subject, bind=partial(_block, subject.bind, place))
-        part = replace(replay, problem=block)
-        by_block.append(
-            _both_parts(one, part, around, tell, place) if block.then else exact_losses(one, part, around, tell)
-        )
-    return [
-        Found(blocks[0].name, sum(one.loss for one in blocks), sum(one.claim for one in blocks))
-        for blocks in zip(*by_block, strict=True)
-    ]
-
-
-def _block(bind: Callable[[Records], AnyProblem], place: int, records: Records) -> Problem:
-    chain = bind(records)
-    assert isinstance(chain, Chain)
-    return chain.blocks[place]
 
 
 def _worst(audit: str, subject: Subject, results: Sequence[Found], delta: float) -> Finding:
@@ -208,75 +133,45 @@ def _worst(audit: str, subject: Subject, results: Sequence[Found], delta: float)
     return Finding(audit, subject.scope, worst.claim, worst.loss, delta, len(results), worst.name)
 
 
-def one_column(problem: AnyProblem) -> Problem:
-    """The problem of one column; chains went another way."""
-    assert isinstance(problem, Problem), "a chain has an audit of its own"
-    return problem
-
-
-def _on_public_grid(problem: Problem) -> bool:
-    return isinstance(problem.model, Bounded) and isinstance(problem.sampler, PublicGrid)
-
-
 def _draw(subject: Subject, replay: Replay, around: Sequence[Neighbour]) -> Finding:
     if subject.paths:
         raise InputError("noisy scores have an exact audit: use density, found draw")
-    if one_column(replay.problem).then is not None:
+    if in_two_parts(replay.chain):
         raise InputError(TWO_PARTS)
-    if _on_public_grid(one_column(replay.problem)):
+    if len(replay.chain.blocks) == 1 and on_public_grid(replay.chain):
         raise InputError("draws on a public grid have an exact audit: use density, found draw")
-    results = audit_draws(replay, around)
-    model = one_column(replay.problem).model
-    if isinstance(model, Bounded):
-        results = [replace(one, claim=model.epsilon) for one in results]
+    results = _claiming(replay.chain, audit_draws(replay, around))
     return replace(_worst("draw", subject, results, AUDIT_DELTA), certain=_can_tell(subject, replay))
+
+
+def _claiming(chain: Chain, results: list[Found]) -> list[Found]:
+    """Results with the claim that strict contributions make, whatever the draws."""
+    claim = strict_claim(chain)
+    return results if claim is None else [replace(one, claim=claim) for one in results]
 
 
 def _density(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> Finding:
     if subject.paths:
-        return _worst("density", subject, scored_losses(subject, replay.problem, around), 0.0)
-    problem = one_column(replay.problem)
-    if _on_public_grid(problem):
-        results = (
-            _both_parts(subject, replay, around, tell) if problem.then else exact_losses(subject, replay, around, tell)
+        return _worst("density", subject, scored_losses(subject, replay.chain, around), 0.0)
+    if on_public_grid(replay.chain):
+        return _worst("density", subject, grid_losses(subject, replay, around, tell), 0.0)
+    if len(replay.chain.blocks) > 1:
+        raise InputError(
+            "a table model has the draw and the black-box audit, and the density audit where all columns are drawn "
+            "on public grids, found density"
         )
-        return _worst("density", subject, results, 0.0)
-    if problem.then is not None:
+    if in_two_parts(replay.chain):
         raise InputError(TWO_PARTS)
-    own = output(one_column(subject.bind(subject.records)), subject.mechanism, subject.target)
-    strict = problem.model.epsilon if isinstance(problem.model, Bounded) else None
+    own = output(subject.bind(subject.records), subject.mechanism, subject.target)
+    strict = strict_claim(replay.chain)
     delta = AUDIT_DELTA if strict is None else 0.0
     results = []
     for number, neighbour in enumerate(around):
         tell(f"density audit: neighbour {number + 1:,} of {len(around):,}", number, len(around))
-        other = output(one_column(subject.bind(neighbour.records(replay.held))), subject.mechanism, subject.target)
+        other = output(subject.bind(neighbour.records(replay.held)), subject.mechanism, subject.target)
         claim = max(own.claim, other.claim) if strict is None else strict
         results.append(Found(neighbour.name, loss_between(own, other, delta), claim))
     return replace(_worst("density", subject, results, delta), certain=subject.scope != TARGET)
-
-
-def _both_parts(
-    subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell, place: int = 0
-) -> list[Found]:
-    """Exact losses of a mechanism in two parts: that of the first draw, and that of one after it, added up.
-
-    The second depends on the first draw; it is taken at one that the run released.
-    """
-    first = columns_of(subject.trail.fits[-1])[place].draws.take(np.array([0]))
-
-    def bind_first(records: Records) -> Problem:
-        return replace(one_column(subject.bind(records)), then=None)
-
-    def bind_second(records: Records) -> Problem:
-        problem = one_column(subject.bind(records))
-        assert problem.then is not None, "two parts"
-        return problem.then(problem, first)
-
-    parts = []
-    for bind in (bind_first, bind_second):
-        part = replace(subject, bind=bind)
-        parts.append(exact_losses(part, replace(replay, problem=bind(replay.held)), around, tell))
-    return [Found(one.name, one.loss + two.loss, one.claim + two.claim) for one, two in zip(*parts, strict=True)]
 
 
 def _black_box(
@@ -293,63 +188,26 @@ def _black_box(
 
 def _worst_place(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> tuple[int, float]:
     """Place of the neighbour to be told apart, and the claim towards it."""
+    chain = replay.chain
     if subject.paths:
-        results = scored_losses(subject, replay.problem, around)
-    elif isinstance(replay.problem, Chain):
-        bounded = [_claim_of(block) for block in replay.problem.blocks if isinstance(block.model, Bounded)]
-        if any(block.then is not None for block in replay.problem.blocks):
-            return int(np.argmax([replay.largest[0][one.row] for one in around])), sum(bounded)
-        results = audit_draws(replay, around)
-        results = [replace(one, claim=sum(bounded)) for one in results] if bounded else results
+        results = scored_losses(subject, chain, around)
+    elif len(chain.blocks) == 1 and on_public_grid(chain):
+        results = _claiming(chain, grid_losses(subject, replay, around, tell))
+    elif in_two_parts(chain):
+        return int(np.argmax([replay.largest[0][one.row] for one in around])), strict_claim(chain) or 0.0
     else:
-        problem = one_column(replay.problem)
-        exact = _on_public_grid(problem)
-        if problem.then is not None and not exact:
-            return int(np.argmax([replay.largest[0][one.row] for one in around])), _claim_of(problem)
-        results = (
-            (_both_parts if problem.then else exact_losses)(subject, replay, around, tell)
-            if exact
-            else audit_draws(replay, around)
-        )
-        if isinstance(problem.model, Bounded):
-            results = [replace(one, claim=_claim_of(problem)) for one in results]
+        results = _claiming(chain, audit_draws(replay, around))
     place = int(np.argmax([one.loss for one in results]))
     return place, results[place].claim
-
-
-def _claim_of(problem: Problem) -> float:
-    """Epsilon of one draw of a strict contribution, its part of a first draw included."""
-    assert isinstance(problem.model, Bounded)
-    return problem.then.in_all if isinstance(problem.then, Recentring) else problem.model.epsilon
-
-
-def scored_losses(subject: Subject, problem: AnyProblem, around: Sequence[Neighbour]) -> list[Found]:
-    """Loss towards each neighbour of noisy scores, at delta 0, along the path that was released.
-
-    A round's loss is exactly epsilon times what the record adds over what it may add; the start counts in full.
-    """
-    held = blocks_of(problem)[0].records
-    spent = np.zeros(held.size)
-    claim = 0.0
-    for block, path in zip(blocks_of(problem), subject.paths, strict=True):
-        records = scorable(block, plain(block.model))
-        by_line = np.full(block.rows.size, path.plan.start)
-        for step in path.match.steps:
-            added = np.abs(contributions(path.parameters, step, records)).sum(axis=0)
-            by_line += step.epsilon * added / SCORE_QUANTA
-        spent += by_line[block.rows.of]
-        claim += path.plan.start + sum(one.epsilon for one in path.plan.rounds)
-    return [Found(neighbour.name, float(spent[neighbour.row]), claim) for neighbour in around]
 
 
 def audit_run(subject: Subject) -> Finding:
     """The draw audit that a synthesis makes of itself; of a large table, towards the most extreme neighbours alone."""
     most = FEWER_ROWS if subject.records.size <= LARGE else FEWEST_ROWS
-    far = [FARTHEST] if _holds_counts(subject) else []
+    far = [FARTHEST] if _holds_counts(subject.bind(subject.records)) else []
     return audit(np.random.SeedSequence(0), subject, ["draw"], far, most)[0]
 
 
-def _holds_counts(subject: Subject) -> bool:
+def _holds_counts(chain: Chain) -> bool:
     """Whether the largest count that a model takes can be added."""
-    problem = subject.bind(subject.records)
-    return isinstance(problem, Problem) and isinstance(plain(problem.model), COUNTS)
+    return len(chain.blocks) == 1 and isinstance(plain(chain.one.model), COUNTS)

@@ -21,6 +21,7 @@ from alphasynth.inference.density import Target
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.grid import Grid, Weighed, scores
 from alphasynth.inference.sampler import Draws
+from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.mechanism import Mechanism, budget_weights, run, settled
 from alphasynth.mechanisms.rules import BW
@@ -65,8 +66,9 @@ class Output:
 
 
 @in_64_bit
-def output(problem: Problem, mechanism: Mechanism, target: float | None) -> Output:
-    """Run a mechanism by quadrature; raise `InputError` for models of more than two parameters."""
+def output(chain: Chain, mechanism: Mechanism, target: float | None) -> Output:
+    """Run a mechanism on a chain of one by quadrature; raise `InputError` for models of more than two parameters."""
+    problem = chain.one
     if problem.model.prior.size > 2:
         raise InputError(
             f"the density audit takes models of one or two parameters, found {problem.model.prior.size}; use the draw "
@@ -74,25 +76,24 @@ def output(problem: Problem, mechanism: Mechanism, target: float | None) -> Outp
         )
     if mechanism.rules and isinstance(mechanism.rules[-1], BW):
         assert target is not None, "budget weights have one"
-        return _in_two_parts(problem, settled(mechanism.rules[-1], target, problem), target)
-    problem = replace(problem, sampler=HighestDensity(), num_draws=SET)
-    last = run(np.random.SeedSequence(0), problem, mechanism, target).fits[-1]
+        return _in_two_parts(chain, settled(mechanism.rules[-1], target, chain), target)
+    weighed = replace(chain, blocks=(replace(problem, sampler=HighestDensity(), num_draws=SET),))
+    last = run(np.random.SeedSequence(0), weighed, mechanism, target).fits[-1]
     drawn = Target.of(problem.model, problem.rows, problem.rows.total(last.alpha_distinct * last.records.counts))
     return Output(drawn, Grid(FINE).weigh(drawn), 2 * last.lipschitz.overall)
 
 
-def _in_two_parts(problem: Problem, rule: BW, bound: float) -> Output:
+def _in_two_parts(chain: Chain, rule: BW, bound: float) -> Output:
     """Budget weights: the first draw, of which each draw released has its part, and what follows it."""
-    guide = problem.guide
+    guide = chain.one.guide
     assert guide is not None, "bound with the mechanism"
     assert isinstance(guide.model, Bounded), "made by guide_of"
 
     def then(u: np.ndarray) -> Output:
-        allowed, alpha = budget_weights(problem, rule, [u])
-        assert isinstance(allowed, Problem), "one column"
-        return _weighed(allowed, alpha, bound)
+        allowed, alpha = budget_weights(chain, rule, [u])
+        return _weighed(allowed.one, alpha, bound)
 
-    first = _weighed(guide, np.ones(problem.records.size), bound)
+    first = _weighed(guide, np.ones(chain.records.size), bound)
     return replace(first, claim=2 * bound, part=bound / guide.model.epsilon, then=then)
 
 

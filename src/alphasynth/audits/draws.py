@@ -22,11 +22,11 @@ from alphasynth.audits.neighbours import Neighbour, held_only
 from alphasynth.inference.contribution import Bounded, weighted
 from alphasynth.inference.density import over_blocks
 from alphasynth.inference.sampler import Draws
-from alphasynth.mechanisms.chain import AnyFit, AnyProblem, JointFit, blocks_of, columns_of
-from alphasynth.mechanisms.fit import Fit, Problem, in_64_bit
+from alphasynth.mechanisms.chain import Chain, JointFit
+from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.lipschitz import extreme_log_liks, larger
 from alphasynth.mechanisms.mechanism import Trail, budget_weights
-from alphasynth.mechanisms.rules import LW, SW, Reweight, Rule
+from alphasynth.mechanisms.rule import Aim, Rule
 from alphasynth.models.model import Array, Columns, Model, Rows, capacity
 from alphasynth.privacy.divergence import AUDIT_DELTA, gaussian_epsilon, spherical_epsilon
 from alphasynth.tables.records import Records
@@ -45,32 +45,32 @@ FAITHFUL = 0.01  # weights made again may be off by this share of the largest on
 class Replay:
     """A run's weights as a function of the database, its draws staying as they are (confidential).
 
-    `held` are the records with canaries, `problem` is bound to them; `largest` is F of every round by distinct row.
-    `given` has the weights that follow from the draw of budget weights, and `released` the problem drawn from.
+    `held` are the records with canaries, `chain` is bound to them; `largest` is F of every round by distinct row.
+    `given` has the weights that follow from the draw of budget weights, and `released` the chain drawn from.
     `factor` is how far a searched number made again is off the run's own, which had a refit at every trial.
     """
 
     trail: Trail
     held: Records
-    problem: AnyProblem
+    chain: Chain
     target: float | None
     largest: tuple[np.ndarray, ...] = field(repr=False)
-    released: AnyProblem
+    released: Chain
     given: np.ndarray | None = field(default=None, repr=False)
     factor: float = 1.0
 
     @classmethod
     @in_64_bit
-    def of(cls, trail: Trail, held: Records, bind: Callable[[Records], AnyProblem], target: float | None) -> Replay:
-        """The replay of a run; `bind` makes the problem of records. Of the run's own records F is known."""
-        problem = bind(held)
+    def of(cls, trail: Trail, held: Records, bind: Callable[[Records], Chain], target: float | None) -> Replay:
+        """The replay of a run; `bind` makes the chain of records. Of the run's own records F is known."""
+        chain = bind(held)
         known = len(trail.fits[0].largest_distinct)
-        largest = tuple(np.concatenate([fit.largest_distinct, _largest_of(problem, fit, known)]) for fit in trail.fits)
+        largest = tuple(np.concatenate([fit.largest_distinct, _largest_of(chain, fit, known)]) for fit in trail.fits)
         if trail.guide is None:
-            again = cls(trail, held, problem, target, largest, problem)
+            again = cls(trail, held, chain, target, largest, chain)
             return replace(again, factor=again._missed()) if trail.rules else again
-        released, given = budget_weights(problem, trail.rules[-1], trail.guide.u)
-        return cls(trail, held, problem, target, largest, released, given)
+        released, given = budget_weights(chain, trail.rules[-1], trail.guide.u)
+        return cls(trail, held, chain, target, largest, released, given)
 
     @property
     def faithful(self) -> bool:
@@ -117,41 +117,34 @@ class Replay:
         claim = 2 * float(weighted(np.where(counts > 0, alpha, 0.0), self.largest[-1]).max())
         return claim if self.target is None else min(claim, 2 * self.target)
 
-    def _fit(self, number: int, records: Records, keep: np.ndarray, alpha: np.ndarray) -> AnyFit:
-        return _with(self.trail.fits[number], records, alpha, self.largest[number][keep])
+    def _fit(self, number: int, records: Records, keep: np.ndarray, alpha: np.ndarray) -> JointFit:
+        """A round's draws with other records, weights and F."""
+        fit = self.trail.fits[number]
+        return JointFit(records, fit.names, fit.columns, alpha.copy(), self.largest[number][keep])
 
-    def _next(self, rule: Rule, records: Records, before: AnyFit, after: np.ndarray, is_last: bool) -> np.ndarray:
+    def _next(self, rule: Rule, records: Records, before: JointFit, after: np.ndarray, is_last: bool) -> np.ndarray:
         """The rule's weights; where its number was searched, brought to the bound that the search would aim at."""
         alpha = rule(records, before)
         if not self._searched(rule):
             return alpha
         reached = float(weighted(alpha, after).max())
         if self.target is not None and is_last:
-            aim = self.target
-        elif isinstance(rule, Reweight):
-            aim = before.lipschitz.overall
-        elif isinstance(rule, SW):
-            aim = float(weighted(LW()(records, before), after).max())
+            aim: Aim | None = Aim(self.target, rule.highest)
         else:
+            aim = rule.aim(before, lambda other: float(weighted(other(records, before), after).max()))
+        if aim is None:
             return alpha
         factor = self.factor if is_last else 1.0
-        return np.clip(alpha * factor * (aim / reached if reached > 0 else 1.0), 0.0, 1.0)
+        return np.clip(alpha * factor * (aim.bound / reached if reached > 0 else 1.0), 0.0, 1.0)
 
 
-def _with(fit: AnyFit, records: Records, alpha: np.ndarray, largest: np.ndarray) -> AnyFit:
-    """A fit's draws with other records, weights and F."""
-    if isinstance(fit, JointFit):
-        return JointFit(records, fit.names, fit.columns, alpha.copy(), largest.copy())
-    return Fit(records, fit.draws, alpha.copy(), largest.copy())
-
-
-def _largest_of(problem: AnyProblem, fit: AnyFit, known: int) -> np.ndarray:
+def _largest_of(chain: Chain, fit: JointFit, known: int) -> np.ndarray:
     """F of the distinct rows after those known: canaries."""
-    number = problem.records.size - known
+    number = chain.records.size - known
     if number == 0:
         return np.zeros(0)
     highest, lowest = np.zeros(number), np.zeros(number)
-    for block, column in zip(blocks_of(problem), columns_of(fit), strict=True):
+    for block, column in zip(chain.blocks, fit.columns, strict=True):
         lines = block.rows.of[known:]
         few = Rows.pad({name: c[lines] for name, c in block.rows.columns.items()}, lines, block.rows.start)
         top, bottom = extreme_log_liks(block.model, column.draws, few)
@@ -174,10 +167,10 @@ def audit_draws(replay: Replay, neighbours: Sequence[Neighbour], delta: float = 
     own = replay.alpha(held)
     claim = replay.claim(held, own)
     found = []
-    wide = _at_once(replay.problem)
-    columns = [column.draws for column in columns_of(replay.trail.fits[-1])]
+    wide = _at_once(_size(replay.chain))
+    columns = [column.draws for column in replay.trail.fits[-1].columns]
     fewest = min(draws.num_draws for draws in columns)
-    few = min(fewest, FEWER_DRAWS) if _size(replay.problem) > HUGE else fewest
+    few = min(fewest, FEWER_DRAWS) if _size(replay.chain) > HUGE else fewest
     columns = [draws.take(np.arange(few)) for draws in columns]
     u = np.concatenate([draws.u for draws in columns], axis=1)
     for first in range(0, len(neighbours), wide):
@@ -186,7 +179,7 @@ def audit_draws(replay: Replay, neighbours: Sequence[Neighbour], delta: float = 
         changes = [held * own - n.counts * alpha for n, alpha in zip(some, theirs, strict=True)]
         change = np.stack(changes, axis=1)
         # The columns' parameters are drawn apart, so that draws of the same number make a draw of all of them.
-        h = sum(differences(block, d, change) for block, d in zip(blocks_of(replay.released), columns, strict=True))
+        h = sum(differences(block, d, change) for block, d in zip(replay.released.blocks, columns, strict=True))
         lost = losses(u, np.asarray(h), delta)
         if replay.given is not None:
             lost = _both_parts(replay, some, _within(lost, np.asarray(h)), few, delta)
@@ -206,7 +199,7 @@ def _both_parts(
 ) -> list[float]:
     """Losses of budget weights, with that of the draw they are made from as far as one draw released has part in it."""
     assert replay.trail.guide is not None, "budget weights"
-    guides = [block.guide for block in blocks_of(replay.problem) if block.guide is not None]
+    guides = [block.guide for block in replay.chain.blocks if block.guide is not None]
     draws = [each.take(np.arange(min(few, each.num_draws))) for each in replay.trail.guide.draws]
     change = np.stack([replay.held.counts - n.counts for n in some], axis=1).astype(np.float64)
     h = sum(differences(guide, each, change) for guide, each in zip(guides, draws, strict=True))
@@ -236,19 +229,19 @@ def losses(u: np.ndarray, h: np.ndarray, delta: float = AUDIT_DELTA) -> list[flo
     return found
 
 
-def _size(problem: AnyProblem) -> int:
-    return max(block.rows.size for block in blocks_of(problem))
+def _size(chain: Chain) -> int:
+    return max(block.rows.size for block in chain.blocks)
 
 
-def _at_once(problem: AnyProblem) -> int:
-    return AT_ONCE if _size(problem) <= LARGE else FEWER_AT_ONCE
+def _at_once(size: int) -> int:
+    return AT_ONCE if size <= LARGE else FEWER_AT_ONCE
 
 
 @in_64_bit
 def differences(problem: Problem, draws: Draws, changes: np.ndarray) -> np.ndarray:
     """h (S, neighbours) at the draws, for changes of weight (distinct rows, neighbours)."""
     rows = problem.rows
-    by_line = np.zeros((capacity(rows.size), _at_once(problem)))
+    by_line = np.zeros((capacity(rows.size), _at_once(rows.size)))
     np.add.at(by_line[:, : changes.shape[1]], rows.of, changes)
     h = np.asarray(_differences(problem.model, draws.u, rows.columns, by_line, np.int64(rows.size)))
     return h[:, : changes.shape[1]]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 
 from alphasynth.audits.black_box import Tell
-from alphasynth.audits.draws import Found, Replay
+from alphasynth.audits.draws import Found
 from alphasynth.audits.neighbours import Neighbour
 from alphasynth.inference.contribution import Bounded
 from alphasynth.inference.public_grid import QUANTA, Axis, PublicGrid, cost_of_row, prepare, prior_weights, total_cost
-from alphasynth.mechanisms.chain import AnyProblem
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.tables.records import Records
 
@@ -20,36 +18,26 @@ from alphasynth.tables.records import Records
 BOUND_WHOLE = 4
 
 
-class Database(Protocol):
-    """Records, and how a mechanism is bound to others."""
-
-    @property
-    def records(self) -> Records:
-        """The table's own."""
-        ...
-
-    @property
-    def bind(self) -> Callable[[Records], AnyProblem]:
-        """What makes the problem of records."""
-        ...
-
-
 @in_64_bit
 def exact_losses(
-    subject: Database, replay: Replay, around: Sequence[Neighbour], tell: Tell = lambda doing, done, steps: None
+    records: Records,
+    held: Records,
+    problem: Problem,
+    bind: Callable[[Records], Problem],
+    around: Sequence[Neighbour],
+    tell: Tell = lambda doing, done, steps: None,
 ) -> list[Found]:
     """Loss at delta 0 of exact draws on a public grid, from the same whole numbers that the draws are made from.
 
     A neighbour's sums are the table's own, one row's cost more or less. The worst of these neighbours, and those with
     canaries, are also bound and summed whole, as a run on them would be: a contribution that reads other records would
-    show there.
+    show there. `problem` is that of `held`, the records with canaries; `bind` makes that of others.
     """
-    problem, held = _one(replay.problem), replay.held
     model, grid = problem.model, problem.sampler
     assert isinstance(model, Bounded)
     assert isinstance(grid, PublicGrid)
     axes = grid.axes(model, problem.rows.columns)
-    own = _cost(_one(subject.bind(subject.records)), axes)
+    own = _cost(bind(records), axes)
     weight = own_weights(model, axes, own)
     columns, lines = problem.rows.distinct, problem.rows.of
     shared = prepare(model, axes, columns)
@@ -62,7 +50,7 @@ def exact_losses(
     whole = {*order[:BOUND_WHOLE].tolist(), *(i for i, neighbour in enumerate(around) if neighbour.added)}
     for number, i in enumerate(sorted(whole)):
         tell(f"exact audit: neighbour {number + 1:,} of {len(whole):,} bound whole", number, len(whole))
-        other = _cost(_one(subject.bind(around[i].records(held))), axes)
+        other = _cost(bind(around[i].records(held)), axes)
         changes[i] = max(changes[i], loss_of_change(weight, other - own, model.epsilon))
     return [Found(neighbour.name, loss, model.epsilon) for neighbour, loss in zip(around, changes, strict=True)]
 
@@ -90,8 +78,3 @@ def loss_of_change(weight: np.ndarray, change: np.ndarray, epsilon: float) -> fl
     top = h.max()
     mean = top + np.log(np.sum(weight * np.exp(h - top)))
     return float(max(top - mean, mean - h.min()))
-
-
-def _one(problem: AnyProblem) -> Problem:
-    assert isinstance(problem, Problem), "blocks of a chain are audited one by one"
-    return problem

@@ -23,7 +23,7 @@ from alphasynth.privacy.guarantee import TARGET
 
 if TYPE_CHECKING:
     from alphasynth.audits.finding import Finding
-    from alphasynth.mechanisms.chain import AnyProblem
+    from alphasynth.mechanisms.chain import Chain
     from alphasynth.runs.settings import Settings
 
 # Exit codes.
@@ -125,17 +125,14 @@ def audit(
     return BROKEN if broken else CANNOT_TELL if finding.CANNOT_TELL in verdicts else 0
 
 
-def _usual(problem: AnyProblem) -> list[str]:
-    """The audits that suit a problem."""
+def _usual(chain: Chain) -> list[str]:
+    """The audits that suit a chain."""
     from alphasynth.inference.public_grid import PublicGrid
-    from alphasynth.mechanisms.chain import Chain
 
-    if isinstance(problem, Chain):
-        alone = len(problem.blocks) == 1 and isinstance(problem.blocks[0].sampler, PublicGrid)
-        return ["density"] if alone else ["draw"]
-    if problem.model.prior.size > 2:
-        return ["draw"]
-    return ["density"] if isinstance(problem.sampler, PublicGrid) else ["density", "draw"]
+    first, *others = chain.blocks
+    if not others and isinstance(first.sampler, PublicGrid):
+        return ["density"]
+    return ["draw"] if others or first.model.prior.size > 2 else ["density", "draw"]
 
 
 # Options of `synthesize` that mechanisms to be compared share.

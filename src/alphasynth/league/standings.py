@@ -13,21 +13,21 @@ from functools import partial
 
 import numpy as np
 
-from alphasynth.audits.audit import FEWER_ROWS, Subject, audit, one_column
+from alphasynth.audits.audit import FEWER_ROWS, audit
 from alphasynth.audits.finding import Finding
+from alphasynth.audits.subject import Subject
 from alphasynth.errors import CalibrationError, DiagnosticsError, InputError
 from alphasynth.evaluation.distances import mean_distances
 from alphasynth.evaluation.propensity import propensities
 from alphasynth.evaluation.values import Values, statistics
 from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.league.baselines import NOISES, Histogram
-from alphasynth.mechanisms.chain import columns_of
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.privacy.divergence import AUDIT_DELTA
 from alphasynth.privacy.guarantee import NONE, STRICT
 from alphasynth.privacy.randomness import Key, child
-from alphasynth.synthesis.outcome import Carried, carry_out
-from alphasynth.synthesis.simulation import new_values, pick
+from alphasynth.synthesis.outcome import Carried, carry_out, new_rows
+from alphasynth.synthesis.simulation import pick
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.records import Records
 
@@ -157,17 +157,19 @@ class _Fitted:
 
     @in_64_bit
     def tables(self, key: Key, table: Table) -> list[np.ndarray]:
-        carried = self.carried = carry_out(child(key, 0), self.synthesizer, None, table.records)
-        problem, draws = one_column(carried.problem), columns_of(carried.trail.fits[-1])[0].draws
+        s = self.synthesizer
+        carried = self.carried = carry_out(child(key, 0), s, s.model, table.records)
+        fewest = min((column.draws for column in carried.trail.fits[-1].columns), key=lambda draws: draws.num_draws)
         rng = np.random.default_rng(child(key, 2))
-        return [new_values(rng, problem, draws, number) for number in pick(child(key, 1), draws, self.m).tolist()]
+        picked = pick(child(key, 1), fewest, self.m).tolist()
+        return [new_rows(child(key, 3, number), carried, number, rng)[s.responses[0]] for number in picked]
 
     def audited(self, key: Key, table: Table) -> Finding | None:
         if self.carried is None:
             return None
-        s, (problem, _, trail, paths) = self.synthesizer, self.carried
+        s, (bound, trail, paths) = self.synthesizer, self.carried
         subject = Subject(trail, table.records, s.bind, s.mechanism, s.target, s.scope, s.sampled, paths)
-        exact = bool(paths) or isinstance(one_column(problem).sampler, PublicGrid)
+        exact = bool(paths) or all(isinstance(block.sampler, PublicGrid) for block in bound.chain.blocks)
         return audit(key, subject, ["density" if exact else "draw"], most=FEWER_ROWS)[0]
 
 

@@ -13,8 +13,8 @@ from alphasynth.inference.contribution import Where
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem
 from alphasynth.models.coefficient_priors import CoefficientPrior
-from alphasynth.models.families import FAMILIES, bind_design, holds_whole
-from alphasynth.models.formula import Formula, compute_terms, learn_terms, require_declared, widen
+from alphasynth.models.families import bind_design, holds_whole
+from alphasynth.models.formula import Formula, check_rank, compute_terms, learn_terms, require_declared, widen
 from alphasynth.models.gaps import stand_in
 from alphasynth.models.model import Model, Rows
 from alphasynth.models.table_model import ColumnModel, TableModel, above_zero_of
@@ -33,13 +33,19 @@ class BoundTable:
     model: TableModel
     specs: tuple[Any, ...] = field(repr=False)
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Public columns that rows are generated from."""
+        needed = dict.fromkeys((*self.model.inputs, *sorted(self.model.helpers)))
+        return tuple(name for name in needed if name not in self.model.names)
+
 
 def observed(model: TableModel, records: Records, strict: bool) -> TableModel:
     """The model with levels and limits that were not declared taken from the table; refused of a strict mechanism."""
     found = {}
     for column in model.columns:
         declared, values = column.declared, records.columns[column.name]
-        if FAMILIES[column.family].levels and not declared.levels:
+        if column.traits.levels and not declared.levels:
             _refuse_strict(column, "levels", strict)
             found[column.name] = replace(declared, levels=observed_levels(values))
     return model.with_declared(found)
@@ -61,8 +67,7 @@ def bind_table(
     model = observed(model, records, strict)
     blocks, specs = [], []
     for number, column in enumerate(model.columns):
-        spec, X = _design(column.formula, model, records, strict)
-        bound, rows = _bind(column, records, X, prior, strict)
+        spec, bound, rows = _bind(column, model, records, prior, strict)
         blocks.append(finish(number, bound, rows))
         specs.append(spec)
     return BoundTable(Chain(model.names, tuple(blocks), model.shares), model, tuple(specs))
@@ -85,9 +90,12 @@ def with_helpers(model: TableModel, records: Records) -> Records:
 
 
 def _bind(
-    column: ColumnModel, records: Records, X: np.ndarray, prior: CoefficientPrior | None, strict: bool
-) -> tuple[Model, Rows]:
-    """A column's model and rows; lines that do not meet its conditions take no part."""
+    column: ColumnModel, table: TableModel, records: Records, prior: CoefficientPrior | None, strict: bool
+) -> tuple[Any, Model, Rows]:
+    """What a column's terms learnt, its model and rows; lines that do not meet its conditions take no part."""
+    if column.own is not None:
+        return (None, *column.own.bind(column.formula, records, strict))
+    spec, X = _design(column.formula, table, records, strict)
     apart = tuple(name for name, _ in column.where)
     taking_part = np.ones(records.size, bool)
     for name, wanted in column.where:
@@ -96,10 +104,10 @@ def _bind(
         records = _filled(column, records, taking_part)
     model, rows = bind_design(column.formula, column.family, records, X, prior, strict, column.declared, apart)
     if not column.where:
-        return model, rows
+        return spec, model, rows
     held = np.ones(rows.size, bool)
     held[rows.of] = taking_part
-    return Where(model), rows.where(held)
+    return spec, Where(model), rows.where(held)
 
 
 def _filled(column: ColumnModel, records: Records, taking_part: np.ndarray) -> Records:
@@ -124,6 +132,8 @@ def _design(formula: Formula, model: TableModel, records: Records, strict: bool)
     counts = np.bincount(group, records.counts).astype(np.int64)
     frame = covariates(formula, {name: records.columns[name][first] for name in formula.covariates}, declared)
     spec, values = learn_terms(formula, frame, counts)
+    if len(model.columns) == 1:  # a chain's prior copes with columns that others determine, the paper's does not
+        check_rank(spec, values)
     _check_corners(formula, spec, frame, declared)
     return spec, values[group]
 

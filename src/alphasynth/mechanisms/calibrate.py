@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from alphasynth.errors import DiagnosticsError
-from alphasynth.mechanisms.chain import AnyFit
+from alphasynth.mechanisms.chain import JointFit
 
 # The answer's bound lies at most this far below the target, where the dial reaches so far.
 TOLERANCE = 0.002
@@ -40,7 +40,7 @@ class Trial:
     """A fit at one value of the dial."""
 
     value: float
-    fit: AnyFit
+    fit: JointFit
 
     @property
     def bound(self) -> float:
@@ -56,7 +56,7 @@ class Found(NamedTuple):
     stopped_by: DiagnosticsError | None
 
 
-def search(attempt: Callable[[float], AnyFit], target: float, guess: float, highest: float = math.inf) -> Found:
+def search(attempt: Callable[[float], JointFit], target: float, guess: float, highest: float = math.inf) -> Found:
     """The trial with the largest bound at most `target` on a bracket of dial values up to `highest`.
 
     The answer is one of the fits made, never an interpolation, so its bound is at most the target; None if no trial's

@@ -33,10 +33,21 @@ class Chain:
     blocks: tuple[Problem, ...]
     shares: tuple[float, ...]
 
+    @classmethod
+    def of_one(cls, block: Problem) -> Chain:
+        """A single column is a chain of one block, which has all of the budget."""
+        return cls((block.records.response,), (block,), (1.0,))
+
     @property
     def records(self) -> Records:
         """The distinct rows on every column in use."""
         return self.blocks[0].records
+
+    @property
+    def one(self) -> Problem:
+        """The block of a chain of one."""
+        (block,) = self.blocks
+        return block
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +62,11 @@ class JointFit:
     columns: tuple[Fit, ...]
     alpha_distinct: np.ndarray = field(repr=False)
     largest_distinct: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of_one(cls, name: str, column: Fit) -> JointFit:
+        """The fit of a single column, as that of a chain of one."""
+        return cls(column.records, (name,), (column,), column.alpha_distinct, column.largest_distinct)
 
     def __post_init__(self) -> None:
         """Freeze the arrays that the privacy numbers come from."""
@@ -81,20 +97,6 @@ class JointFit:
         return Lipschitz(self.records, joint_largest(self.columns, self.alpha_distinct))
 
 
-AnyProblem = Problem | Chain
-AnyFit = Fit | JointFit
-
-
-def blocks_of(problem: AnyProblem) -> tuple[Problem, ...]:
-    """The blocks of a chain; of one column, itself."""
-    return problem.blocks if isinstance(problem, Chain) else (problem,)
-
-
-def columns_of(fitted: AnyFit) -> tuple[Fit, ...]:
-    """The fits of a chain's columns; of one column, itself."""
-    return fitted.columns if isinstance(fitted, JointFit) else (fitted,)
-
-
 def joint_largest(columns: Sequence[Fit], alpha: np.ndarray | None = None) -> np.ndarray:
     """max(sum of the largest f, minus the sum of the smallest f) by distinct row, f weighted where alpha is given."""
     highest, lowest = np.zeros(columns[0].records.size), np.zeros(columns[0].records.size)
@@ -109,22 +111,21 @@ def joint_largest(columns: Sequence[Fit], alpha: np.ndarray | None = None) -> np
     return np.where(known, larger(np.where(known, highest, 0.0), np.where(known, lowest, 0.0)), np.inf)
 
 
-def fit_any(key: Key, problem: AnyProblem, alpha: np.ndarray, least: tuple[int, ...] = ()) -> AnyFit:
-    """Fit one column, or every block of a chain, with weights by distinct row (or by distinct row and column).
+def fit_chain(key: Key, chain: Chain, alpha: np.ndarray, least: tuple[int, ...] = ()) -> JointFit:
+    """Fit every block with weights by distinct row, or by distinct row and column.
 
-    `least` is the first of the samplers' attempts, by block, whose draws are taken.
+    `least` is the first of the samplers' attempts, by block, whose draws are taken. A record that the only block of a
+    chain cannot hold takes weight 0.
     """
-    if isinstance(problem, Problem):
-        return fit(key, problem, alpha, least[0] if least else 0)
-    by_column = alpha if alpha.ndim == 2 else np.repeat(alpha[:, None], len(problem.blocks), axis=1)
-    keys = block_keys(key, problem.names)
+    keys = block_keys(key, chain.names)
 
     def one(number: int) -> Fit:
-        weights = np.ascontiguousarray(by_column[:, number])
-        return fit(keys[number], problem.blocks[number], weights, least[number] if least else 0)
+        weights = alpha if alpha.ndim == 1 else np.ascontiguousarray(alpha[:, number])
+        return fit(keys[number], chain.blocks[number], weights, least[number] if least else 0)
 
-    columns = tuple(in_parallel(one, len(problem.blocks)))
-    return JointFit(problem.records, problem.names, columns, alpha.copy(), joint_largest(columns))
+    columns = tuple(in_parallel(one, len(chain.blocks)))
+    used = columns[0].alpha_distinct.reshape(alpha.shape) if len(columns) == 1 else alpha.copy()
+    return JointFit(chain.records, chain.names, columns, used, joint_largest(columns))
 
 
 def in_parallel(work: Callable[[int], Fit], number: int) -> list[Fit]:

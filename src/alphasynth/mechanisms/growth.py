@@ -11,7 +11,7 @@ import numpy as np
 from alphasynth.errors import InputError
 from alphasynth.inference.contribution import plain
 from alphasynth.mechanisms.binding import BoundTable, covariates
-from alphasynth.models.families import FAMILIES, has_own_zeros
+from alphasynth.models.families import has_own_zeros
 from alphasynth.models.formula import compute_terms
 from alphasynth.models.gaps import stand_in
 from alphasynth.models.model import Model, Theta
@@ -23,16 +23,24 @@ TRIES = 50
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """Rows of a table on the way: public columns, and the synthetic ones made so far."""
+    """Rows of a table on the way: public columns, and the synthetic ones made so far.
+
+    `lines` are the distinct rows of the records that the public columns come from.
+    """
 
     bound: BoundTable
     made: Mapping[str, Any] = field(repr=False)
-    size: int
+    lines: np.ndarray = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.lines)
 
     def design(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Terms of a column's formula (rows, K), one row where there are no covariates; where it has values (rows,)."""
-        column, spec = self.bound.model.columns[number], self.bound.specs[number]
-        X = np.ones((1, 1)) if spec is None else self._terms(column, spec)
+        column = self.bound.model.columns[number]
+        X = self._columns(number).get("X", np.ones((1, 1)))
         there = np.ones(self.size, bool)
         for name, wanted in column.where:
             there &= np.asarray(self.made[name]).astype(bool) == wanted
@@ -41,14 +49,21 @@ class Grown:
     def next(self, number: int, theta: Mapping[str, Any], rng: np.random.Generator) -> Grown:
         """With one more column, from parameters of its model."""
         column, block = self.bound.model.columns[number], self.bound.chain.blocks[number]
-        spec = self.bound.specs[number]
-        design = {} if spec is None else {"X": self._terms(column, spec)}
-        values = _values(rng, column, plain(block.model), dict(theta), design, self.size)
+        values = _values(rng, column, plain(block.model), dict(theta), self._columns(number), self.size)
         for name, wanted in reversed(column.where):
             # What stands in for a gap is what stood in for it in the table; what is not above 0 is 0.
             other = stand_in(column.declared) if name == column.gap else 0
             values = np.where(np.asarray(self.made[name]).astype(bool) == wanted, values, other)
-        return Grown(self.bound, {**self.made, column.name: values}, self.size)
+        return Grown(self.bound, {**self.made, column.name: values}, self.lines)
+
+    def _columns(self, number: int) -> dict[str, Any]:
+        """What a column's model reads of new rows: its terms, if any; of public columns alone as they were bound."""
+        column, rows = self.bound.model.columns[number], self.bound.chain.blocks[number].rows
+        if "X" not in rows.columns:
+            return {}
+        if any(name in self.bound.model.names for name in column.formula.covariates):
+            return {"X": self._terms(column, self.bound.specs[number])}
+        return {"X": rows.columns["X"][rows.of[self.lines]]}
 
     def _terms(self, column: ColumnModel, spec: Any) -> np.ndarray:
         frame = covariates(column.formula, self.made, self.bound.model.declared)
@@ -61,14 +76,15 @@ class Grown:
             ) from None
 
 
-def grown(bound: BoundTable, beside: np.ndarray) -> Grown:
-    """Rows with nothing but the public columns of these rows of the table."""
-    records, model = bound.chain.records, bound.model
-    inputs = [name for name in dict.fromkeys((*model.inputs, *sorted(model.helpers))) if name not in model.names]
-    if not inputs:
-        return Grown(bound, {}, len(beside))
-    lines = records.rows_in_order[beside]  # public columns, row by row
-    return Grown(bound, {name: records.columns[name][lines] for name in inputs}, len(beside))
+def grown(bound: BoundTable, lines: np.ndarray) -> Grown:
+    """Rows with nothing but the public columns of these distinct rows of the records."""
+    records = bound.chain.records
+    return Grown(bound, {name: records.columns[name][lines] for name in bound.inputs}, lines)
+
+
+def lines_beside(bound: BoundTable, rows: np.ndarray) -> np.ndarray:
+    """The distinct rows of these rows of the table; which they are does not matter without public columns."""
+    return bound.chain.records.rows_in_order[rows] if bound.inputs else np.zeros(len(rows), np.int64)
 
 
 def _values(
@@ -77,7 +93,7 @@ def _values(
     """New values of one column that keep what is declared of it."""
     y = model.simulate(rng, theta, design, rows)
     values = _decoded(column, model, y)
-    if FAMILIES[column.family].levels or column.declared.limits is None:
+    if column.traits.levels or column.declared.limits is None:
         return values
     beyond = _beyond(column, values, y)
     for _ in range(TRIES):
@@ -101,7 +117,7 @@ def _beyond(column: ColumnModel, values: np.ndarray, y: np.ndarray) -> np.ndarra
 def _decoded(column: ColumnModel, model: Any, y: np.ndarray) -> np.ndarray:
     """Values in the column's own terms: labels, numbers in their unit, whole where that is declared."""
     declared = column.declared
-    if FAMILIES[column.family].levels:
+    if column.traits.levels:
         return np.asarray(declared.levels)[np.asarray(y).astype(np.int64)]
     values = model.decode(column.name, y, declared) if hasattr(model, "decode") else y
     values = np.asarray(values)

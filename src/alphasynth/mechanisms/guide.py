@@ -20,7 +20,7 @@ from alphasynth.inference.contribution import Bounded, Censored, CensoredAt, pla
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.mode import scales
 from alphasynth.inference.sampler import Draws, Sampler
-from alphasynth.mechanisms.chain import AnyFit, AnyProblem, Chain, JointFit, blocks_of, columns_of, fit_any
+from alphasynth.mechanisms.chain import Chain, JointFit, fit_chain
 from alphasynth.mechanisms.fit import FIRST, Fit, Problem, in_64_bit
 from alphasynth.models.model import TAKES_PART, Array, Columns, Model, extend
 from alphasynth.models.own_model import BoundModel
@@ -77,11 +77,10 @@ class Guide:
     u: tuple[np.ndarray, ...] = field(repr=False)
 
 
-def draw_guide(key: Key, problem: AnyProblem) -> Guide:
+def draw_guide(key: Key, chain: Chain) -> Guide:
     """Draw by every block's guide, and take one of the draws at random; raises `DiagnosticsError`."""
-    guides = tuple(_guide(block) for block in blocks_of(problem))
-    first = replace(problem, blocks=guides) if isinstance(problem, Chain) else guides[0]
-    draws = tuple(column.draws for column in columns_of(fit_any(key, first, np.ones(problem.records.size))))
+    guides = replace(chain, blocks=tuple(_guide(block) for block in chain.blocks))
+    draws = tuple(column.draws for column in fit_chain(key, guides, np.ones(chain.records.size)).columns)
     one = int(np.random.default_rng(child(key, FIRST)).integers(min(each.num_draws for each in draws)))
     return Guide(draws, tuple(each.u[one] for each in draws))
 
@@ -94,32 +93,29 @@ def _guide(block: Problem) -> Problem:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Given a guide (confidential): the problem with every record clipped, and F, how large its |f| may be there."""
+    """Given a guide (confidential): the chain with every record clipped, and F, how large its |f| may be there."""
 
-    problem: AnyProblem
-    fit: AnyFit
+    chain: Chain
+    fit: JointFit
 
 
 @in_64_bit
-def levels(problem: AnyProblem, guide: Sequence[np.ndarray], most: float) -> Levels:
+def levels(chain: Chain, guide: Sequence[np.ndarray], most: float) -> Levels:
     """What each record may add, given the guide's u by block; `most` is the bound over the cap.
 
     F_i is |f_i| at the guide and some reach more, at least `most` (in a chain, its public share of that). f_i is
     clipped as far from there as |f_i| can rise without exceeding F_i, or half of F_i where that is less: so what f_i
     ranges over is at most F_i, whatever its sign.
     """
-    shares = problem.shares if isinstance(problem, Chain) else (1.0,)
     blocks, fits = [], []
-    for block, u, share in zip(blocks_of(problem), guide, shares, strict=True):
+    for block, u, share in zip(chain.blocks, guide, chain.shares, strict=True):
         clipped, largest = _clip(block, u, share * most)
         draws = Draws.of(block.model, u[None], Diagnostics("guide", 1))
         blocks.append(clipped)
         fits.append(Fit(block.records, draws, np.ones(len(largest)), largest))
-    if not isinstance(problem, Chain):
-        return Levels(blocks[0], fits[0])
     whole = np.sum([fit.largest_distinct for fit in fits], axis=0)
-    joint = JointFit(problem.records, problem.names, tuple(fits), np.ones(len(whole)), whole)
-    return Levels(replace(problem, blocks=tuple(blocks)), joint)
+    joint = JointFit(chain.records, chain.names, tuple(fits), np.ones(len(whole)), whole)
+    return Levels(replace(chain, blocks=tuple(blocks)), joint)
 
 
 def _clip(block: Problem, u: np.ndarray, most: float) -> tuple[Problem, np.ndarray]:

@@ -14,16 +14,16 @@ import numpy as np
 
 from alphasynth.errors import CalibrationError, InputError, found
 from alphasynth.inference.contribution import STRICT, Strict
+from alphasynth.mechanisms.by_column import applied, settle
 from alphasynth.mechanisms.calibrate import Found, Search, search
-from alphasynth.mechanisms.chain import AnyFit, AnyProblem, blocks_of, fit_any
+from alphasynth.mechanisms.chain import Chain, JointFit, fit_chain
 from alphasynth.mechanisms.guide import Guide, draw_guide, levels
-from alphasynth.mechanisms.rules import BW, CW, LW, SW, Reweight, Rule, kind, settle
+from alphasynth.mechanisms.rule import Aim, Rule
+from alphasynth.mechanisms.rules import BW, CW, LW, SW, Reweight
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.model import Model
 from alphasynth.models.priors import LinearPrior
 from alphasynth.privacy.randomness import Key, child
-
-BELOW_ONE = 1 - 1e-6  # re-weighting that keeps the bound asks for k < 1
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Trail:
     """
 
     label: str
-    fits: tuple[AnyFit, ...]
+    fits: tuple[JointFit, ...]
     rules: tuple[Rule, ...] = field(default=(), repr=False)
     searches: tuple[Search, ...] = field(default=(), repr=False)
     seconds: tuple[float, ...] = field(default=(), repr=False)
@@ -77,13 +77,13 @@ class Trail:
     @property
     def delta(self) -> float:
         """The bound that is claimed: Delta on the last draws, or of budget weights the policy's own."""
-        last = kind(self.rules[-1]) if self.rules else None
+        last = applied(self.rules[-1]) if self.rules else None
         if isinstance(last, BW):
             assert last.bound is not None, "settled"
             return last.bound
         return self.fits[-1].lipschitz.overall
 
-    def then(self, rule: Rule, fitted: AnyFit, *searches: Search) -> Trail:
+    def then(self, rule: Rule, fitted: JointFit, *searches: Search) -> Trail:
         """The trail one rule further."""
         return replace(
             self,
@@ -108,9 +108,7 @@ def ignore(step: Step) -> None:
     """Watch nothing."""
 
 
-def run(
-    key: Key, problem: AnyProblem, mechanism: Mechanism, target: float | None = None, watch: Watch = ignore
-) -> Trail:
+def run(key: Key, chain: Chain, mechanism: Mechanism, target: float | None = None, watch: Watch = ignore) -> Trail:
     """Fold the mechanism's rules over fits: each rule turns the last fit into the next alpha, which is fitted.
 
     With a `target` the last rule's dial is searched, so that the last fit's Lipschitz bound is at most the target.
@@ -124,12 +122,12 @@ def run(
     rounds = len(mechanism.rules) + 1
     begin = time.perf_counter()
     watch(Step(1, rounds, 1))
-    trail = Trail(mechanism.label, fits=(fit_any(child(key, 0), problem, np.ones(problem.records.size)),))
+    trail = Trail(mechanism.label, fits=(fit_chain(child(key, 0), chain, np.ones(chain.records.size)),))
     times = [time.perf_counter()]
     for number, rule in enumerate(mechanism.rules, start=1):
         aim = target if number == len(mechanism.rules) else None
         tell = partial(_tell, watch, number + 1, rounds)
-        trail = take_step(child(key, number), problem, trail, rule, aim, tell)
+        trail = take_step(child(key, number), chain, trail, rule, aim, tell)
         times.append(time.perf_counter())
     return replace(trail, seconds=tuple(np.diff([begin, *times]).tolist()))
 
@@ -139,7 +137,7 @@ def _tell(watch: Watch, round_number: int, rounds: int, trial: int) -> None:
 
 
 def take_step(
-    key: Key, problem: AnyProblem, trail: Trail, rule: Rule, target: float | None, tell: Callable[[int], None]
+    key: Key, chain: Chain, trail: Trail, rule: Rule, target: float | None, tell: Callable[[int], None]
 ) -> Trail:
     """One rule: settle its dial where it is to be searched, then fit its alpha.
 
@@ -149,21 +147,21 @@ def take_step(
     before = trail.fits[-1]
     trials = count(1)
 
-    def refit(alpha: np.ndarray, least: tuple[int, ...] = ()) -> AnyFit:
+    def refit(alpha: np.ndarray, least: tuple[int, ...] = ()) -> JointFit:
         tell(next(trials))
-        return fit_any(key, problem, alpha, least)
+        return fit_chain(key, chain, alpha, least)
 
-    if isinstance(kind(rule), BW):
+    if isinstance(applied(rule), BW):
         assert target is not None, "checked at the door"
-        return _guided_step(key, problem, trail, settle(rule, lambda bw: settled(bw, target, problem)), tell)
-    goal = _goal(rule, target, problem, before, refit)
-    if goal is None:
-        return trail.then(rule, refit(rule(problem.records, before)))
-    result = _search_dial(rule, goal, problem, before, refit)
+        return _guided_step(key, chain, trail, settle(rule, lambda bw: settled(bw, target, chain)), tell)
+    aim = _aim(rule, target, chain, before, refit)
+    if aim is None:
+        return trail.then(rule, refit(rule(chain.records, before)))
+    result = _search_dial(rule, aim, chain, before, refit)
     nearest = result.best or min(result.trials, key=lambda trial: trial.bound, default=None)
     if nearest is not None:
         tried = tuple((trial.value, trial.bound) for trial in result.trials)
-        outcome = Search(rule.dial, goal.target, nearest.value, nearest.bound, tried)
+        outcome = Search(rule.dial, aim.bound, nearest.value, nearest.bound, tried)
         trail = trail.then(rule.turned(nearest.value), nearest.fit, outcome)
     if result.best is None:
         why = "draws failed their diagnostics on the way" if result.stopped_by else "no value of it goes so low"
@@ -173,27 +171,27 @@ def take_step(
     return trail
 
 
-def _guided_step(key: Key, problem: AnyProblem, trail: Trail, rule: Rule, tell: Callable[[int], None]) -> Trail:
+def _guided_step(key: Key, chain: Chain, trail: Trail, rule: Rule, tell: Callable[[int], None]) -> Trail:
     """Budget weights: one draw, what it allows each record, and a fit in which that is all that a record adds."""
     tell(1)
-    guide = draw_guide(child(key, 0), problem)
-    allowed, alpha = budget_weights(problem, rule, guide.u)
+    guide = draw_guide(child(key, 0), chain)
+    allowed, alpha = budget_weights(chain, rule, guide.u)
     tell(2)
-    return replace(trail.then(rule, fit_any(child(key, 1), allowed, alpha)), guide=guide)
+    return replace(trail.then(rule, fit_chain(child(key, 1), allowed, alpha)), guide=guide)
 
 
-def budget_weights(problem: AnyProblem, rule: Rule, guide: Sequence[np.ndarray]) -> tuple[AnyProblem, np.ndarray]:
-    """The problem with clipped records and their weights by distinct row, given the guide's u by block."""
-    budget = kind(rule)
+def budget_weights(chain: Chain, rule: Rule, guide: Sequence[np.ndarray]) -> tuple[Chain, np.ndarray]:
+    """The chain with clipped records and their weights by distinct row, given the guide's u by block."""
+    budget = applied(rule)
     assert isinstance(budget, BW) and budget.bound is not None and not isinstance(budget.cap, str), "settled"  # noqa: PT018
-    allowed = levels(problem, guide, budget.bound / budget.cap)
-    return allowed.problem, rule(problem.records, allowed.fit)
+    allowed = levels(chain, guide, budget.bound / budget.cap)
+    return allowed.chain, rule(chain.records, allowed.fit)
 
 
-def settled(rule: BW, target: float, problem: AnyProblem) -> BW:
+def settled(rule: BW, target: float, chain: Chain) -> BW:
     """Budget weights with their bound, and a cap that is `auto_cap` where it was left to that."""
-    models = [block.model for block in blocks_of(problem)]
-    cap = auto_cap(2 * target, models, problem.records.n) if rule.cap == "auto" else rule.cap
+    models = [block.model for block in chain.blocks]
+    cap = auto_cap(2 * target, models, chain.records.n) if rule.cap == "auto" else rule.cap
     return replace(rule, bound=target, cap=cap)
 
 
@@ -214,51 +212,38 @@ def auto_cap(epsilon_per_draw: float, models: Model | Sequence[Model], n: int) -
 class Refit(Protocol):
     """Fits weights in this round, from the sampler's attempt `least` on."""
 
-    def __call__(self, alpha: np.ndarray, least: tuple[int, ...] = ()) -> AnyFit:
+    def __call__(self, alpha: np.ndarray, least: tuple[int, ...] = ()) -> JointFit:
         """Fit."""
         ...
 
 
-class _Goal(NamedTuple):
-    """The bound to search a dial for, and the dial's highest value."""
-
-    target: float
-    highest: float
-
-
-def _goal(rule: Rule, target: float | None, problem: AnyProblem, before: AnyFit, refit: Refit) -> _Goal | None:
-    """The given target, or the rule's own; None where the dial stands as it is."""
-    own = kind(rule)
+def _aim(rule: Rule, target: float | None, chain: Chain, before: JointFit, refit: Refit) -> Aim | None:
+    """The given target, or the rule's own aim; None where its number stands as it is."""
     if target is not None:
-        return _Goal(target, 1.0 if isinstance(own, SW) else np.inf)
-    if isinstance(own, SW) and own.alpha is None:
-        likelihood = settle(rule, lambda _: LW())
-        return _Goal(refit(likelihood(problem.records, before)).lipschitz.overall, 1.0)
-    if isinstance(own, Reweight) and own.k == "auto":
-        return _Goal(before.lipschitz.overall, BELOW_ONE)
-    return None
+        return Aim(target, rule.highest)
+    if not rule.unset:
+        return None
+    return rule.aim(before, lambda other: refit(other(chain.records, before)).lipschitz.overall)
 
 
-def _search_dial(rule: Rule, goal: _Goal, problem: AnyProblem, before: AnyFit, refit: Refit) -> Found:
+def _search_dial(rule: Rule, aim: Aim, chain: Chain, before: JointFit, refit: Refit) -> Found:
     """Search the rule's dial, over again from the sampler's next attempt whenever a trial had to go on to it.
 
     Trials drawn in different ways would make the bound jump from one value of the dial to the next.
     """
-    # A scalar weight and k move the bound almost in proportion; other dials start where they stand.
-    proportional = isinstance(kind(rule), SW | Reweight) and before.lipschitz.overall > 0
-    guess = goal.target / before.lipschitz.overall if proportional else getattr(kind(rule), rule.dial)
+    guess = rule.guess(before, aim.bound)
     least: tuple[int, ...] = ()
     while True:
-        attempt = partial(_attempt, rule, problem, before, partial(refit, least=least))
-        result = search(attempt, goal.target, guess if isinstance(guess, float) and guess > 0 else 1.0, goal.highest)
+        attempt = partial(_attempt, rule, chain, before, partial(refit, least=least))
+        result = search(attempt, aim.bound, guess, aim.highest)
         reached = tuple(map(max, zip(*(trial.fit.attempts for trial in result.trials), strict=True)))
         if not any(reached) or reached == least:
             return result
         least = reached
 
 
-def _attempt(rule: Rule, problem: AnyProblem, before: AnyFit, refit: Refit, value: float) -> AnyFit:
-    return refit(rule.turned(value)(problem.records, before))
+def _attempt(rule: Rule, chain: Chain, before: JointFit, refit: Refit, value: float) -> JointFit:
+    return refit(rule.turned(value)(chain.records, before))
 
 
 OPTIONS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from alphasynth.inference.contribution import plain
-from alphasynth.mechanisms.chain import AnyFit, AnyProblem
+from alphasynth.mechanisms.by_column import applied
+from alphasynth.mechanisms.chain import Chain, JointFit
 from alphasynth.mechanisms.fit import Fit, Problem
 from alphasynth.mechanisms.mechanism import Trail
-from alphasynth.mechanisms.rules import kind
 from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.models.counts import NegativeBinomial, Poisson
 
@@ -16,27 +16,27 @@ from alphasynth.models.counts import NegativeBinomial, Poisson
 MOST_LINES = 10_000
 
 
-def weightings(trail: Trail, problem: AnyProblem) -> tuple[Weighting, ...]:
+def weightings(trail: Trail, chain: Chain) -> tuple[Weighting, ...]:
     """The rounds of a run: Unweighted, then one per rule; the last has the mechanism's own label."""
     return tuple(
-        Weighting(label, fit.records.counts, _by_row(fit), fit.lipschitz.by_distinct, _mu(fit, problem))
+        Weighting(label, fit.records.counts, _by_row(fit), fit.lipschitz.by_distinct, _mu(fit, chain))
         for label, fit in zip(round_labels(trail), trail.fits, strict=True)
     )
 
 
-def _by_row(fit: AnyFit) -> np.ndarray:
+def _by_row(fit: JointFit) -> np.ndarray:
     """One weight per distinct row: where each column has its own, their mean."""
     return fit.alpha_distinct if fit.alpha_distinct.ndim == 1 else fit.alpha_distinct.mean(axis=1)
 
 
-def _mu(fit: AnyFit, problem: AnyProblem) -> np.ndarray | None:
-    """Draws of the mean of the one column; None of a chain."""
-    return draws_of_mu(fit, problem) if isinstance(fit, Fit) and isinstance(problem, Problem) else None
+def _mu(fit: JointFit, chain: Chain) -> np.ndarray | None:
+    """Draws of the mean of a single column; None of several."""
+    return draws_of_mu(fit.columns[0], chain.one) if len(chain.blocks) == 1 else None
 
 
 def round_labels(trail: Trail) -> list[str]:
     """What each round is called; one that shares its name with a later one takes its number along."""
-    labels = ["Unweighted", *(type(kind(rule)).__name__ for rule in trail.rules)]
+    labels = ["Unweighted", *(type(applied(rule)).__name__ for rule in trail.rules)]
     labels[-1] = trail.label
     return [f"{name} (round {i + 1})" if name in labels[i + 1 :] else name for i, name in enumerate(labels)]
 

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Real
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from alphasynth.errors import InputError, found
-from alphasynth.mechanisms.chain import AnyFit, JointFit
-from alphasynth.models.model import Array
-from alphasynth.tables.nearness import count_inside, count_inside_all, count_near
+from alphasynth.mechanisms.chain import JointFit
+from alphasynth.mechanisms.rule import (
+    Aim,
+    BoundOf,
+    begin_at,
+    begin_in_proportion,
+    check_scale_and_shift,
+    checked_weights,
+    from_risk,
+    is_finite,
+    level,
+    rescale,
+)
+from alphasynth.tables.nearness import count_inside, count_inside_all, count_near, numbers_of
 from alphasynth.tables.records import Records
 
-
-class Rule(Protocol):
-    """One step of a mechanism; `dial` names its one number that a search may turn, which `turned` replaces."""
-
-    @property
-    def dial(self) -> str:
-        """Name of the number that a search turns."""
-        ...
-
-    def turned(self, value: float) -> Rule:
-        """The same rule with the dial at another value."""
-        ...
-
-    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
-        """Next alpha, one weight in [0, 1] per distinct row of the records."""
-        ...
+BELOW_ONE = 1 - 1e-6  # re-weighting that keeps the bound asks for k < 1
 
 
 @dataclass(frozen=True)
@@ -45,39 +40,30 @@ class LW:
     scale: float = 1.0
     shift: float = 0.0
     dial = "scale"
+    highest = math.inf
+    unset = False
 
     def __post_init__(self) -> None:
         """Refuse a negative scale and a scale or shift that is not finite."""
-        _check_scale_and_shift(self.scale, self.shift)
+        check_scale_and_shift(self.scale, self.shift)
+
+    def aim(self, before: JointFit, bound_of: BoundOf) -> Aim | None:
+        """None of its own."""
+        return None
+
+    def guess(self, before: JointFit, bound: float) -> float:
+        """Where it stands."""
+        return begin_at(self.scale)
 
     def turned(self, value: float) -> LW:
         """With another scale."""
         return replace(self, scale=value)
 
-    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
+    def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha from the last fit's F."""
         largest = fit.largest_distinct
         finite = np.isfinite(largest)
         return np.where(finite, from_risk(rescale(largest, finite), self.scale, self.shift), 0.0)
-
-
-def rescale(values: Array, held: Array, xp: Any = np) -> Array:
-    """Linear map of the `held` values onto [0, 1]; all 0 where they are all equal, and 0 for those not held.
-
-    `xp` is the array library, numpy or jax.numpy.
-
-    >>> rescale(np.array([2.0, 4.0, 3.0, np.inf]), np.array([True, True, True, False])).tolist()
-    [0.0, 1.0, 0.5, 0.0]
-    """
-    low = xp.min(xp.where(held, values, xp.inf), initial=xp.inf)
-    width = xp.max(xp.where(held, values, -xp.inf), initial=-xp.inf) - low
-    start, reach = xp.where(width > 0, low, 0.0), xp.where(width > 0, width, 1.0)
-    return xp.where(held & (width > 0), (xp.where(held, values, 0.0) - start) / reach, 0.0)
-
-
-def from_risk(risk: Array, scale: float, shift: float, xp: Any = np) -> Array:
-    """alpha = scale * (1 - risk) + shift, clipped to [0, 1]."""
-    return xp.clip(scale * (1 - risk) + shift, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -97,12 +83,14 @@ class CW:
     shift: float = 0.0
     distance: str | None = None
     dial = "scale"
+    highest = math.inf
+    unset = False
 
     def __post_init__(self) -> None:
         """Refuse a radius that is not positive, a negative scale, and what is not finite."""
         radius = dict(self.radius) if isinstance(self.radius, Mapping | tuple) else {"": self.radius}
         for value in radius.values():
-            if not (_is_finite(value) and value > 0):
+            if not (is_finite(value) and value > 0):
                 raise InputError(f"radius must be positive and finite, found {found(value)}")
         if "" not in radius:
             object.__setattr__(self, "radius", tuple(sorted(radius.items())))
@@ -114,19 +102,27 @@ class CW:
         if not isinstance(within, tuple | list) or not all(isinstance(name, str) for name in within):
             raise InputError(f"within must name columns, found {found(self.within)}")
         object.__setattr__(self, "within", tuple(within))
-        _check_scale_and_shift(self.scale, self.shift)
+        check_scale_and_shift(self.scale, self.shift)
+
+    def aim(self, before: JointFit, bound_of: BoundOf) -> Aim | None:
+        """None of its own."""
+        return None
+
+    def guess(self, before: JointFit, bound: float) -> float:
+        """Where it stands."""
+        return begin_at(self.scale)
 
     def turned(self, value: float) -> CW:
         """With another scale."""
         return replace(self, scale=value)
 
-    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
+    def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha from the response's values; a record whose F_i is not finite takes weight 0."""
         group = records.group(self.within)
-        if isinstance(fit, JointFit) and len(fit.names) > 1:
+        if len(fit.names) > 1:
             inside = self._count_joint(records, fit.names, group)
         else:
-            y, radius = self._ball(records, records.response)
+            y, radius = self._ball(records, fit.names[0])
             inside = count_inside(y, records.counts, group, radius)
         members = np.bincount(group, records.counts)[group]
         alpha = from_risk((members - inside) / members, self.scale, self.shift)
@@ -153,32 +149,37 @@ class CW:
 DISTANCES = ("gower",)
 
 
-def numbers_of(column: Any) -> tuple[np.ndarray, bool]:
-    """A column as numbers, and whether they are codes of categories."""
-    if hasattr(column, "codes"):
-        return np.asarray(column.codes, np.float64), True
-    if column.dtype.kind not in "iuf":
-        return np.unique(column, return_inverse=True)[1].astype(np.float64), True
-    return np.asarray(column, np.float64), False
-
-
 @dataclass(frozen=True)
 class SW:
     """Scalar weight: the same alpha for every record (the exponential mechanism). None: what matches LW's Delta."""
 
     alpha: float | None = None
     dial = "alpha"
+    highest = 1.0
 
     def __post_init__(self) -> None:
         """Refuse a weight outside [0, 1]."""
-        if self.alpha is not None and not (_is_finite(self.alpha) and 0 <= self.alpha <= 1):
+        if self.alpha is not None and not (is_finite(self.alpha) and 0 <= self.alpha <= 1):
             raise InputError(f"alpha must lie in [0, 1], found {found(self.alpha)}")
+
+    @property
+    def unset(self) -> bool:
+        """Whether it is what matches LW's Delta."""
+        return self.alpha is None
+
+    def aim(self, before: JointFit, bound_of: BoundOf) -> Aim:
+        """The bound of LW's weights in its place."""
+        return Aim(bound_of(LW()), self.highest)
+
+    def guess(self, before: JointFit, bound: float) -> float:
+        """In proportion to the bound."""
+        return begin_in_proportion(before, bound, self.alpha)
 
     def turned(self, value: float) -> SW:
         """With another weight, at most 1."""
         return replace(self, alpha=min(value, 1.0))
 
-    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
+    def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha: the scalar; a record whose F_i is not finite takes weight 0."""
         assert self.alpha is not None, "an SW without alpha is settled by a search before it is called"
         return np.where(np.isfinite(fit.largest_distinct), self.alpha, 0.0)
@@ -194,30 +195,34 @@ class Reweight:
 
     k: float | Literal["auto"] = "auto"
     dial = "k"
+    highest = math.inf
 
     def __post_init__(self) -> None:
         """Refuse a k that is not positive."""
-        if not (isinstance(self.k, str) and self.k == "auto") and not (_is_finite(self.k) and self.k > 0):
+        if not (isinstance(self.k, str) and self.k == "auto") and not (is_finite(self.k) and self.k > 0):
             raise InputError(f"k must be 'auto' or a positive number, found {found(self.k)}")
+
+    @property
+    def unset(self) -> bool:
+        """Whether it is the largest below 1 that does not raise Delta."""
+        return self.k == "auto"
+
+    def aim(self, before: JointFit, bound_of: BoundOf) -> Aim:
+        """The bound of the fit before, by a k below 1."""
+        return Aim(before.lipschitz.overall, BELOW_ONE)
+
+    def guess(self, before: JointFit, bound: float) -> float:
+        """In proportion to the bound."""
+        return begin_in_proportion(before, bound, self.k)
 
     def turned(self, value: float) -> Reweight:
         """With another k."""
         return replace(self, k=value)
 
-    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
+    def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha from the last fit's F and Delta; 1 where F_i is 0, 0 where it is not finite."""
         assert self.k != "auto", "a Reweight without k is settled by a search before it is called"
         return level(fit.largest_distinct, self.k * fit.lipschitz.overall)
-
-
-def level(largest: Array, bound: Array, xp: Any = np) -> Array:
-    """Weights min(1, bound / F_i), which bring the records' bounds to one level; 1 where F_i is 0.
-
-    >>> level(np.array([0.0, 2.0, 8.0, np.inf]), 4.0).tolist()
-    [1.0, 1.0, 0.5, 0.0]
-    """
-    some = largest > 0
-    return xp.where(some, xp.minimum(bound / xp.where(some, largest, 1.0), 1.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -232,17 +237,27 @@ class BW:
     cap: float | Literal["auto"] = 1.0
     bound: float | None = None
     dial = "bound"
+    highest = math.inf
+    unset = False
 
     def __post_init__(self) -> None:
         """Refuse a cap outside (0, 1]."""
-        if not (isinstance(self.cap, str) and self.cap == "auto") and not (_is_finite(self.cap) and 0 < self.cap <= 1):
+        if not (isinstance(self.cap, str) and self.cap == "auto") and not (is_finite(self.cap) and 0 < self.cap <= 1):
             raise InputError(f"cap must be 'auto' or above 0 and at most 1, found {found(self.cap)}")
+
+    def aim(self, before: JointFit, bound_of: BoundOf) -> Aim | None:
+        """None of its own."""
+        return None
+
+    def guess(self, before: JointFit, bound: float) -> float:
+        """Where it stands."""
+        return begin_at(self.bound)
 
     def turned(self, value: float) -> BW:
         """With another bound."""
         return replace(self, bound=value)
 
-    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
+    def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha from F; a record whose F_i is not finite takes weight 0."""
         assert self.bound is not None and not isinstance(self.cap, str), "settled by the epsilon aimed at"  # noqa: PT018
         return np.minimum(level(fit.largest_distinct, self.bound), self.cap)
@@ -255,83 +270,28 @@ class Given:
     alpha: Any = field(repr=False)
     factor: float = 1.0
     dial = "factor"
+    highest = math.inf
+    unset = False
 
     def __post_init__(self) -> None:
         """Refuse weights that are not numbers in [0, 1]."""
-        try:
-            alpha = np.asarray(self.alpha, np.float64)
-        except (TypeError, ValueError):
-            raise InputError("alpha must be one weight in [0, 1] per record, found what is not a number") from None
-        if alpha.ndim != 1:
-            raise InputError(f"alpha must be one weight in [0, 1] per record, found {alpha.ndim} dimensions")
-        if not ((alpha >= 0) & (alpha <= 1)).all():
-            raise InputError("alpha must be one weight in [0, 1] per record, found weights outside")
-        if not (_is_finite(self.factor) and self.factor > 0):
+        object.__setattr__(self, "alpha", checked_weights(self.alpha))
+        if not (is_finite(self.factor) and self.factor > 0):
             raise InputError(f"factor must be positive and finite, found {found(self.factor)}")
-        frozen = alpha.copy()
-        frozen.setflags(write=False)
-        object.__setattr__(self, "alpha", frozen)
+
+    def aim(self, before: JointFit, bound_of: BoundOf) -> Aim | None:
+        """None of its own."""
+        return None
+
+    def guess(self, before: JointFit, bound: float) -> float:
+        """Where it stands."""
+        return begin_at(self.factor)
 
     def turned(self, value: float) -> Given:
         """With another common factor."""
         return replace(self, factor=value)
 
-    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
+    def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha: the given weights, at most 1; a record whose F_i is not finite takes weight 0."""
         alpha = np.clip(records.collapse(self.alpha) * self.factor, 0.0, 1.0)
         return np.where(np.isfinite(fit.largest_distinct), alpha, 0.0)
-
-
-@dataclass(frozen=True)
-class PerColumn:
-    """A rule applied to every column of a chain by itself: one weight per record and column.
-
-    A budget weight's bound is divided over the columns by their public `shares`, which sum to 1.
-    """
-
-    rule: Rule
-    shares: tuple[float, ...]
-
-    @property
-    def dial(self) -> str:
-        """The rule's own."""
-        return self.rule.dial
-
-    def turned(self, value: float) -> PerColumn:
-        """With the rule's dial at another value."""
-        return replace(self, rule=self.rule.turned(value))
-
-    def __call__(self, records: Records, fit: AnyFit) -> np.ndarray:
-        """Next alpha (distinct rows, columns)."""
-        assert isinstance(fit, JointFit), "only chains have weights per column"
-        found = [
-            self._of(share)(replace(records, response=name), one)
-            for name, one, share in zip(fit.names, fit.columns, self.shares, strict=True)
-        ]
-        return np.stack(found, axis=1)
-
-    def _of(self, share: float) -> Rule:
-        if isinstance(self.rule, BW) and self.rule.bound is not None:
-            return replace(self.rule, bound=self.rule.bound * share)
-        return self.rule
-
-
-def kind(rule: Rule) -> Rule:
-    """The rule itself, without what applies it to every column."""
-    return rule.rule if isinstance(rule, PerColumn) else rule
-
-
-def settle(rule: Any, change: Callable[[Any], Rule]) -> Rule:
-    """The rule with a change made to it, under what applies it to every column."""
-    return replace(rule, rule=change(rule.rule)) if isinstance(rule, PerColumn) else change(rule)
-
-
-def _check_scale_and_shift(scale: float, shift: float) -> None:
-    if not (_is_finite(scale) and scale >= 0):
-        raise InputError(f"scale must be at least 0 and finite, found {found(scale)}")
-    if not _is_finite(shift):
-        raise InputError(f"shift must be finite, found {found(shift)}")
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -17,7 +17,7 @@ from alphasynth.inference.sampler import Draws, constrain_all
 from alphasynth.mechanisms.binding import BoundTable
 from alphasynth.mechanisms.chain import JointFit, block_keys, joint_largest
 from alphasynth.mechanisms.fit import Fit, Problem, in_64_bit
-from alphasynth.mechanisms.growth import grown
+from alphasynth.mechanisms.growth import Grown, grown, lines_beside
 from alphasynth.mechanisms.matching import FEWEST, MOST, SIMULATED, Match, Public
 from alphasynth.mechanisms.scored import QUANTA, Plan, Scorable, Scored, plan, run_rounds
 from alphasynth.mechanisms.scored_start import placed, start
@@ -162,28 +162,31 @@ def fit_column(
     )
 
 
-def fit_alone(key: Key, problem: Problem, scored: Scored, epsilon: float) -> tuple[Fit, Path]:
-    """Fit one column whose covariates, if any, are public."""
-    return fit_column(key, problem, scored, epsilon, Covered(public_rows(problem), 1.0))[:2]
-
-
 def fit_table(
     key: Key, bound: BoundTable, scored: Scored, epsilons: tuple[float, ...]
 ) -> tuple[JointFit, tuple[Path, ...]]:
-    """Fit the columns of a table one after another, each on synthetic rows of those before it."""
+    """Fit the columns of a table one after another, each on synthetic rows of those before it.
+
+    A single column has the public rows themselves.
+    """
     chain, n = bound.chain, bound.chain.records.n
+    alone = len(chain.blocks) == 1
     keys = block_keys(key, chain.names)
     rng = np.random.default_rng(child(key, SIMULATIONS))
-    beside = rng.integers(n, size=wanted(n))
-    made = grown(bound, beside)
+    made = grown(bound, np.zeros(0, np.int64) if alone else lines_beside(bound, rng.integers(n, size=wanted(n))))
     fits, paths = [], []
     for number, (problem, epsilon) in enumerate(zip(chain.blocks, epsilons, strict=True)):
-        X, there = made.design(number)
-        covered = Covered(X[there] if len(X) > 1 else X, float(there.mean()))
+        covered = Covered(public_rows(problem), 1.0) if alone else _covered(made, number)
         one, path, middle = fit_column(keys[number], problem, scored, epsilon, covered)
-        made = made.next(number, middle, rng)
+        if number + 1 < len(chain.blocks):
+            made = made.next(number, middle, rng)
         fits.append(one)
         paths.append(path)
     columns = tuple(fits)
     joint = JointFit(chain.records, chain.names, columns, np.ones(chain.records.size), joint_largest(columns))
     return joint, tuple(paths)
+
+
+def _covered(made: Grown, number: int) -> Covered:
+    X, there = made.design(number)
+    return Covered(X[there] if len(X) > 1 else X, float(there.mean()))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphasynth.errors import InputError, StrictWarning
+from alphasynth.errors import InputError
 from alphasynth.inference.axes import MOST_PARAMETERS, NATURAL_ENDS, default_of
 from alphasynth.inference.contribution import (
     BetaDivergence,
@@ -28,24 +26,17 @@ from alphasynth.inference.contribution import (
 from alphasynth.inference.laplace import Laplace
 from alphasynth.inference.public_grid import QUANTA, Axis, PublicGrid, coordinate_names, points
 from alphasynth.inference.sampler import Draws, Sampler
-from alphasynth.mechanisms.chain import AnyProblem, Chain
+from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.models.coefficient_priors import ScaleMixturePrior
-from alphasynth.models.continuous import Gamma, Normal
-from alphasynth.models.counts import NegativeBinomial, Poisson, count_columns
-from alphasynth.models.families import FAMILIES
-from alphasynth.models.model import PEAK, SMALLEST_CAPACITY, Array, Columns, Model, Rows
+from alphasynth.models.counts import NegativeBinomial, Poisson
+from alphasynth.models.model import SMALLEST_CAPACITY, Array, Columns, Model, Rows
 from alphasynth.models.priors import LinearPrior, OrdinalPrior, PairPrior
-from alphasynth.models.two_part import ZeroTruncated
+from alphasynth.models.table_model import ColumnModel
 from alphasynth.privacy.accounting import at_least
 from alphasynth.privacy.guarantee import StrictTerms
-from alphasynth.tables.declared import Declared
 
-# Records simulated to see how sharply a released draw's posterior is curved, and the points wanted per standard
-# deviation: one widens it by 4 %.
-SIMULATED, WIDEST_STEP = 4_096, 1.0
-# Steps from a limit that count as at it; records, each times a, that should speak against a prior.
-NEAR, LEAST_RECORDS = 2.5, 10.0
+NEAR = 2.5  # steps from a limit that count as at it
 OWN_PRIOR = "prior of the user's own model"
 
 
@@ -112,11 +103,12 @@ def _log_lik_by_line(model: Model, u: Array, columns: Columns) -> Array:
     return jax.lax.map(lambda line: model.log_lik(theta, {name: v[None] for name, v in line.items()})[0], columns)
 
 
-def family_is_exact(contribution: Strict, family: Any, declared: Declared, covariates: bool, grid: PublicGrid) -> bool:
+def column_is_exact(contribution: Strict, column: ColumnModel, grid: PublicGrid) -> bool:
     """Whether a column of a built-in family, or of the user's own model, is drawn exactly; public facts decide it."""
-    if not isinstance(family, str):
+    if column.own is not None:
         return _asked_for(grid)
-    return is_exact(contribution, FAMILIES[family].model("column", declared, ScaleMixturePrior(), 1), covariates, grid)
+    model = column.traits.model("column", column.declared, ScaleMixturePrior(), 1)
+    return is_exact(contribution, model, not column.formula.intercept_only, grid)
 
 
 def is_exact(contribution: Strict, model: Model, covariates: bool, grid: PublicGrid) -> bool:
@@ -134,14 +126,12 @@ def _asked_for(grid: PublicGrid) -> bool:
     return bool(grid.limits) or grid.step is not None
 
 
-def terms(problem: AnyProblem, released: Sequence[Draws]) -> StrictTerms | None:
+def terms(chain: Chain, released: Sequence[Draws]) -> StrictTerms | None:
     """What a strict promise rests on, from the draws released of each block; None where the mechanism is not strict."""
-    if isinstance(problem, Problem):
-        return _terms(problem, released[0])
-    parts = [_terms(block, draws) for block, draws in zip(problem.blocks, released, strict=True)]
+    parts = [_terms(block, draws) for block, draws in zip(chain.blocks, released, strict=True)]
     if any(part is None for part in parts):
         return None
-    return together(problem, [part for part in parts if part is not None])
+    return together(chain, [part for part in parts if part is not None])
 
 
 def together(chain: Chain, parts: Sequence[StrictTerms]) -> StrictTerms:
@@ -222,46 +212,6 @@ def _largest_probability(model: Poisson | NegativeBinomial, u: Array) -> Array:
     return jnp.exp(jax.lax.map(at, u, batch_size=65_536).max())
 
 
-@in_64_bit
-def warn(problem: Problem, released: Draws) -> None:
-    """Warn where public inputs make for poor tables: too little to go by, a coarse grid, a draw at its limits.
-
-    Judged from the released draws, public inputs and simulated records alone: a warning tells nothing of the table.
-    """
-    model, n = problem.model, problem.records.n
-    assert isinstance(model, Bounded)
-    if model.contribution.scalar is not None and n * model.contribution.scalar < LEAST_RECORDS:
-        exact = isinstance(problem.sampler, PublicGrid)
-        _say(
-            f"{n:,} records at this epsilon count like {n * model.contribution.scalar:.2g}: the prior decides",
-            " does not suffer" if exact else " rests on Markov chains, whose error is hard to see here",
-        )
-    if not isinstance(problem.sampler, PublicGrid):
-        return
-    axes = problem.sampler.axes(model, problem.rows.columns)
-    for axis in at_limit(axes, released):
-        _say(
-            f"a released draw lies at a limit of {axis.name} on the public grid ({axis.low:g} to {axis.high:g}): if "
-            "the truth lies beyond, the tables are wrong; widen --limits by what is publicly known"
-        )
-    if not hasattr(model.model, "peak"):
-        return
-    counts = problem.rows.total(problem.records.counts)[: problem.rows.size].astype(np.int64)
-    drop = n * _drop(model, problem.rows.distinct, counts, released, [axis.step for axis in axes])
-    # Where one step costs a normal posterior this much, it is WIDEST_STEP standard deviations wide.
-    coarse = [axis for axis, lost in zip(axes, drop, strict=True) if lost > WIDEST_STEP**2 / 2]
-    if coarse:
-        named = ", ".join(f"{axis.name} (steps of {axis.step:.2g})" for axis in coarse)
-        _say(
-            f"the public grid is coarse beside what {n:,} records tell of {named}: draws are rounded to it; narrow "
-            "--limits or --step, by what is publicly known"
-        )
-
-
-def _say(words: str, suffers: str = " does not suffer") -> None:
-    warnings.warn(f"{words}; the guarantee{suffers}", StrictWarning, stacklevel=4)
-
-
 def at_limit(axes: tuple[Axis, ...], released: Draws) -> list[Axis]:
     """Axes of which a released draw lies within a few steps of a limit, where the family goes on beyond it."""
     found = []
@@ -271,33 +221,3 @@ def at_limit(axes: tuple[Axis, ...], released: Draws) -> list[Axis]:
         high = end != "high" and (u > axis.u[-1] - NEAR * axis.step).any()
         found += [axis] if low or high else []
     return found
-
-
-def _drop(model: Bounded, rows: Columns, counts: np.ndarray, released: Draws, steps: Sequence[float]) -> np.ndarray:
-    """How much a record's expected contribution falls one step from the first released draw, by coordinate (D,)."""
-    theta = {name: value[0] for name, value in released.theta.items()}
-    rng = np.random.default_rng(0)
-    columns = {}
-    if "X" in rows:  # all rows of the table, in sorted order: nothing but the public covariates decides which are taken
-        X, times = np.unique(np.repeat(np.asarray(rows["X"]), counts, axis=0), axis=0, return_counts=True)
-        columns["X"] = X[rng.choice(len(X), SIMULATED, p=times / times.sum())]
-    y = np.asarray(model.simulate(rng, theta, columns, SIMULATED), np.float64)
-    columns |= _read(model.model, y)
-    columns[PEAK] = model.model.peak(columns)  # type: ignore[attr-defined]
-    u, moves = released.u[0], np.diag(steps)
-    here, *around = (float(_mean(model, at, columns)) for at in (u, *(u + moves), *(u - moves)))
-    return here - np.reshape(around, (2, len(steps))).mean(axis=0)
-
-
-def _read(model: Model, y: np.ndarray) -> Columns:
-    """What a family reads of simulated values, which are on its own scale."""
-    if isinstance(model, Poisson | NegativeBinomial | ZeroTruncated):
-        return count_columns(y)
-    if isinstance(model, Normal):
-        return {"y": y, "log_unit": np.zeros(len(y))}
-    return {"y": y, "log_y": np.log(y), "log_unit": np.zeros(len(y))} if isinstance(model, Gamma) else {"y": y}
-
-
-@partial(jax.jit, static_argnames="model")
-def _mean(model: Bounded, u: Array, columns: Columns) -> Array:
-    return jnp.mean(model.log_lik(model.prior.constrain(u), columns))

@@ -12,7 +12,7 @@ from alphasynth.models.categories import Bernoulli, Categorical, Ordinal
 from alphasynth.models.coefficient_priors import CoefficientPrior, ScaleMixturePrior
 from alphasynth.models.continuous import Gamma, Normal, log_normal
 from alphasynth.models.counts import NegativeBinomial, Poisson
-from alphasynth.models.formula import Formula, design_of, require_declared
+from alphasynth.models.formula import Formula
 from alphasynth.models.model import ColumnFamily, Rows
 from alphasynth.models.two_part import Hurdle, ZeroInflated, ZeroTruncated
 from alphasynth.tables.declared import Declared
@@ -65,6 +65,9 @@ FAMILIES = {
     "two_part_gamma": Family(Gamma.of, Hurdle.around, cut=12.0, above="gamma"),
 }
 
+# What a model of the user's own is called, which is made by itself and has nothing particular.
+OWN, OWN_TRAITS = "a model of the user's own", Family(lambda *_: None)
+
 
 def holds_whole(family: str, declared: Declared) -> bool:
     """Whether a column of numbers holds whole ones: counts, or what was declared so."""
@@ -74,23 +77,6 @@ def holds_whole(family: str, declared: Declared) -> bool:
 def has_own_zeros(family: str) -> bool:
     """Whether zeros stand beside the values that limits are of."""
     return FAMILIES[family].above is not None
-
-
-def bind_column(
-    formula: Formula,
-    family: str,
-    records: Records,
-    coefficients: CoefficientPrior | None = None,
-    strict: bool = False,
-    declared: Declared | None = None,
-) -> tuple[ColumnFamily, Rows]:
-    """Model of the formula's response, and what it reads of the records; `InputError` for what it cannot be.
-
-    `strict`: for contributions that read nothing off the table; terms that learn from it are refused.
-    """
-    if strict:
-        require_declared(formula, records.columns)
-    return bind_design(formula, family, records, design_of(formula, records), coefficients, strict, declared)
 
 
 def bind_design(
@@ -103,7 +89,11 @@ def bind_design(
     declared: Declared | None = None,
     apart: tuple[str, ...] = (),
 ) -> tuple[ColumnFamily, Rows]:
-    """As `bind_column`, with the design matrix X (distinct rows of the records, K); `apart` tells more lines apart."""
+    """Model of the formula's response, and what it reads of the records; `InputError` for what it cannot be.
+
+    `X` is the design matrix (distinct rows of the records, K); `apart` tells more lines apart. `strict`: for
+    contributions that read nothing off the table.
+    """
     declared = declared or Declared()
     if family == "ordinal" and not formula.has_intercept:
         raise InputError(f"formula of {formula.response!r}, which is ordinal, must have an intercept, found none")

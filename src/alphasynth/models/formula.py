@@ -112,8 +112,8 @@ def design_matrix(formula: Formula, columns: Mapping[str, Any], counts: np.ndarr
     if formula.intercept_only:
         return np.ones((len(counts), 1))
     rows = pd.DataFrame({name: widen(columns[name]) for name in formula.covariates})
-    spec, values = learn_terms(formula, rows, counts)
-    _check_rank(values, list(spec.column_names))
+    learnt, values = learn_terms(formula, rows, counts)
+    check_rank(learnt, values)
     return values
 
 
@@ -207,9 +207,11 @@ def _check_own_row(learnt: Learnt, rows: Any, values: np.ndarray) -> None:
         raise InputError("each term of the formula must read its own record only, found one that reads other records")
 
 
-def _check_rank(values: np.ndarray, names: list[str]) -> None:
+def check_rank(learnt: Learnt, values: np.ndarray) -> None:
+    """Refuse terms that are the same in every record or combinations of others; raise `InputError`."""
     from scipy.linalg import qr
 
+    names = learnt.column_names
     for name, column in zip(names, values.T, strict=True):
         if name != "Intercept" and np.ptp(column) == 0:
             raise InputError(f"covariate {name!r} must vary, found the same value in every record")

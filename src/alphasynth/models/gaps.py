@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alphasynth.errors import InputError
-from alphasynth.models.families import FAMILIES
 from alphasynth.models.table_model import TableModel, indicator_of
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.frames import Frame, take_rows, to_arrow
@@ -75,7 +74,7 @@ def settle_levels(columns: pa.Table, model: TableModel) -> TableModel:
     found = {}
     for column in model.columns:
         declared = column.declared
-        if declared.missing in ("model", "public") and FAMILIES[column.family].levels and not declared.levels:
+        if declared.missing in ("model", "public") and column.traits.levels and not declared.levels:
             column_values = columns.column(column.name)
             values = column_values.filter(pc.invert(missing(column_values)))
             kind = column_values.type.value_type if pa.types.is_dictionary(column_values.type) else column_values.type

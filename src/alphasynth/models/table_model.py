@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from alphasynth.errors import InputError, found, require_positive
-from alphasynth.models.families import FAMILIES
+from alphasynth.models.families import FAMILIES, OWN_TRAITS, Family
 from alphasynth.models.formula import Formula
+from alphasynth.models.own_model import OwnModel
 from alphasynth.tables.declared import READ_OFF, Declared, marks_of
 
 HEAD = """\
@@ -34,7 +35,8 @@ class ColumnModel:
     """One column given others: a formula, a family, its public part of the budget, what is declared of it.
 
     `where` names indicators and the values that they must have: the column is modelled, and generated, where they do.
-    `read_off` says which of family, formula and budget were chosen by a look at the table.
+    `read_off` says which of family, formula and budget were chosen by a look at the table; `own` is a model of the
+    user's own, in place of a family.
 
     >>> ColumnModel.of("visits ~ age", "poisson").name
     'visits'
@@ -46,6 +48,7 @@ class ColumnModel:
     declared: Declared = field(default_factory=Declared)
     where: tuple[tuple[str, bool], ...] = ()
     read_off: tuple[str, ...] = ()
+    own: OwnModel | None = None
 
     @classmethod
     def of(
@@ -72,6 +75,11 @@ class ColumnModel:
     def name(self) -> str:
         """The column's name."""
         return self.formula.response
+
+    @property
+    def traits(self) -> Family:
+        """What is particular to its family."""
+        return FAMILIES[self.family] if self.own is None else OWN_TRAITS
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -228,7 +236,7 @@ class TableModel:
         """
         columns: list[ColumnModel] = []
         for column in self.columns:
-            above = FAMILIES[column.family].above
+            above = column.traits.above
             if above is None:
                 columns.append(column)
                 continue

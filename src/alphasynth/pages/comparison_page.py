@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from alphasynth.errors import InputError
 from alphasynth.evaluation.values import conform, read_records
-from alphasynth.mechanisms.rules import kind
+from alphasynth.mechanisms.by_column import applied
 from alphasynth.pages import confidential_page, page
 from alphasynth.pages.confidential_page import measured, rates_of
 from alphasynth.tables.frames import Frame
@@ -40,7 +40,7 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
         weighting = None if s.strict else s.weightings_[-1]
         release = s.release()
         tables = [conform(records, read_records(t, names)) for t in release.tables]
-        rules = [type(kind(rule)).__name__ for rule in s.trail_.rules]
+        rules = [type(applied(rule)).__name__ for rule in s.trail_.rules]
         rates = rates_of(records, tables, formula.covariates)
         outcomes.append(
             measured(

@@ -14,10 +14,9 @@ import pyarrow.parquet as pq
 
 from alphasynth import __version__
 from alphasynth.audits.finding import Finding, as_lines
-from alphasynth.mechanisms.chain import AnyFit, JointFit, columns_of
-from alphasynth.mechanisms.fit import Fit
+from alphasynth.mechanisms.by_column import applied
+from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.rounds import round_labels
-from alphasynth.mechanisms.rules import kind
 from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.privacy.guarantee import ROW, Guarantee, PublicGuarantee
 from alphasynth.runs.folder import CONFIDENTIAL, SUMMARY, Staging
@@ -60,7 +59,7 @@ def write_confidential(
     last = trail.fits[-1]
     rounds = synthesizer.weightings_
     _write_records(folder / "records.parquet", last, rounds[-1].alpha)
-    if isinstance(last, JointFit) and last.alpha_distinct.ndim == 2:
+    if last.alpha_distinct.ndim == 2:
         _write_weights(folder / "weights_by_column.parquet", last)
     if settings.by_row:
         _write_rows(folder / "rows.parquet", last, rounds[-1].alpha, synthesizer.row_numbers_)
@@ -69,7 +68,7 @@ def write_confidential(
     repeat = replace(settings, table=_repeatable(settings.table))
     if settings.model is not None:  # the model as it was, where it stays with the run
         repeat = replace(repeat, model=str(Path(settings.out) / CONFIDENTIAL / MODEL))
-    if synthesizer.model is not None:
+    if not synthesizer.undeclared:
         (folder / MODEL).write_text(synthesizer.model.toml(), encoding="utf-8")
     (folder / "run.toml").write_text(repeat.toml(), encoding="utf-8")
     summary = {
@@ -107,12 +106,12 @@ def _repeatable(address: str) -> str:
     return f"{without_password(url)}::{table}"
 
 
-def _round(fit: AnyFit, rule: Any, seconds: float, guarantee: Guarantee) -> dict[str, Any]:
+def _round(fit: JointFit, rule: Any, seconds: float, guarantee: Guarantee) -> dict[str, Any]:
     delta = fit.lipschitz.overall
     first = "Unweighted" if guarantee.strict is None else guarantee.mechanism
     return {
-        "rule": first if rule is None else type(kind(rule)).__name__,
-        "settled": {} if rule is None else _settled(kind(rule)),
+        "rule": first if rule is None else type(applied(rule)).__name__,
+        "settled": {} if rule is None else _settled(applied(rule)),
         "delta": delta,
         "epsilon": 2 * delta if guarantee.strict is None else guarantee.epsilon_per_draw,
         "mean_alpha": fit.mean_alpha,
@@ -128,10 +127,10 @@ def _settled(rule: Any) -> dict[str, Any]:
     return held
 
 
-def _diagnostics(fit: AnyFit) -> Any:
+def _diagnostics(fit: JointFit) -> Any:
     """Of one column's draws, or of each column's."""
-    if isinstance(fit, Fit):
-        return asdict(fit.draws.diagnostics)
+    if len(fit.columns) == 1:
+        return asdict(fit.columns[0].draws.diagnostics)
     return {name: asdict(column.draws.diagnostics) for name, column in zip(fit.names, fit.columns, strict=True)}
 
 
@@ -149,7 +148,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _write_records(path: Path, fit: AnyFit, alpha: np.ndarray) -> None:
+def _write_records(path: Path, fit: JointFit, alpha: np.ndarray) -> None:
     """One line per distinct row: its values, how many records have them, alpha, Lipschitz bound."""
     columns = {name: pa.array(np.asarray(column)) for name, column in fit.records.columns.items()}
     ours = {"count": fit.records.counts, "alpha": alpha, "lipschitz": fit.lipschitz.by_distinct}
@@ -165,7 +164,7 @@ def _write_weights(path: Path, fit: JointFit) -> None:
     pq.write_table(pa.table(list(fit.alpha_distinct.T), names=list(fit.names)), path)
 
 
-def _write_rows(path: Path, fit: AnyFit, alpha: np.ndarray, numbers: np.ndarray | None) -> None:
+def _write_rows(path: Path, fit: JointFit, alpha: np.ndarray, numbers: np.ndarray | None) -> None:
     """One line per row of the file that took part: its number, from 1, alpha and Lipschitz bound."""
     index, bounds = fit.records.rows_in_order, fit.lipschitz.by_distinct
     schema = pa.schema({"row": pa.int64(), "alpha": pa.float64(), "lipschitz": pa.float64()})
@@ -185,20 +184,20 @@ def _write_rounds(path: Path, rounds: Sequence[Weighting]) -> None:
     pq.write_table(pa.table({"round": label, "alpha": alpha, "lipschitz": bounds}), path)
 
 
-def _write_draws(path: Path, rounds: Sequence[Weighting], fits: Sequence[AnyFit], picked: np.ndarray) -> None:
+def _write_draws(path: Path, rounds: Sequence[Weighting], fits: Sequence[JointFit], picked: np.ndarray) -> None:
     """One line per draw of each round: whether it was released, mu, and the parameters, one column per entry.
 
     Of a chain, parameters have their column's name before them.
     """
     tables = []
     for number, (w, fit) in enumerate(zip(rounds, fits, strict=True), start=1):
-        fewest = min(column.draws.num_draws for column in columns_of(fit))
+        fewest = min(column.draws.num_draws for column in fit.columns)
         released = np.zeros(fewest, bool)
         if number == len(rounds):
             released[picked] = True
         columns: dict[str, Any] = {"round": [w.label] * len(released), "released": released}
-        stems = [f"{name}: " for name in fit.names] if isinstance(fit, JointFit) and len(fit.names) > 1 else [""]
-        for stem, column in zip(stems, columns_of(fit), strict=True):
+        stems = [f"{name}: " for name in fit.names] if len(fit.names) > 1 else [""]
+        for stem, column in zip(stems, fit.columns, strict=True):
             for name, values in column.draws.theta.items():
                 flat = values.reshape(len(values), -1)[:fewest]
                 labels = [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(flat.shape[1])]

@@ -106,7 +106,7 @@ def _labels(table: FileTable | DatabaseTable, synthesizer: Synthesizer) -> Label
     """What a file says of its columns beside their values, and may say of synthetic ones."""
     if not isinstance(table, FileTable) or not isinstance(table.source, Statistical):
         return None
-    declared = {} if synthesizer.model is None else synthesizer.model.declared
+    declared = synthesizer.model.declared
     levels = {name: declared[name].levels if name in declared else () for name in synthesizer.responses}
     return table.source.labels.of_declared(levels if synthesizer.strict else {})
 

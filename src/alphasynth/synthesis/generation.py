@@ -11,7 +11,7 @@ import numpy as np
 from alphasynth.mechanisms.binding import BoundTable
 from alphasynth.mechanisms.chain import block_keys
 from alphasynth.mechanisms.fit import in_64_bit
-from alphasynth.mechanisms.growth import grown
+from alphasynth.mechanisms.growth import grown, lines_beside
 from alphasynth.models.table_model import ColumnModel
 from alphasynth.privacy.randomness import Key
 from alphasynth.synthesis.simulation import Filled
@@ -23,7 +23,6 @@ class TableMaker:
 
     bound: BoundTable
     thetas: tuple[Mapping[str, Any], ...] = field(repr=False)
-    public: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -31,16 +30,19 @@ class TableMaker:
         return self.bound.chain.records.n
 
     def begin(self, key: Key, rng: np.random.Generator) -> Callable[[np.ndarray], dict[str, Filled]]:
-        """Makes columns by random numbers of their own, by name; a single one by those of the table."""
+        """What makes the synthesized columns of new records beside these rows of the table, chunk after chunk."""
+        rngs = self.generators(key, rng)
+        return lambda beside: self.make(rngs, lines_beside(self.bound, beside))
+
+    def generators(self, key: Key, rng: np.random.Generator) -> list[np.random.Generator]:
+        """Columns have random numbers of their own, by name; a single one those of the table."""
         names = self.bound.model.names
-        alone = len(names) == 1
-        rngs = [rng] if alone else [np.random.default_rng(each) for each in block_keys(key, names)]
-        return lambda beside: self._rows(rngs, beside)
+        return [rng] if len(names) == 1 else [np.random.default_rng(each) for each in block_keys(key, names)]
 
     @in_64_bit
-    def _rows(self, rngs: list[np.random.Generator], beside: np.ndarray) -> dict[str, Filled]:
-        """Synthesized columns of new records beside these rows of the table; indicators are worked into gaps."""
-        rows = grown(self.bound, beside)
+    def make(self, rngs: list[np.random.Generator], lines: np.ndarray) -> dict[str, Filled]:
+        """Synthesized columns of new records beside these distinct rows; indicators are worked into gaps."""
+        rows = grown(self.bound, lines)
         for number, (theta, rng) in enumerate(zip(self.thetas, rngs, strict=True)):
             rows = rows.next(number, theta, rng)
         model = self.bound.model

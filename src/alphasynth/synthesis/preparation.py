@@ -13,19 +13,18 @@ from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.inference.sampler import Sampler
 from alphasynth.mechanisms import strict
 from alphasynth.mechanisms.binding import BoundTable, bind_table
-from alphasynth.mechanisms.chain import AnyProblem, Chain
+from alphasynth.mechanisms.by_column import PerColumn
+from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.guide import guide_of
 from alphasynth.mechanisms.mechanism import Mechanism
-from alphasynth.mechanisms.rules import BW, Given, PerColumn
+from alphasynth.mechanisms.rules import BW, Given
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.coefficient_priors import NormalPrior
-from alphasynth.models.families import FAMILIES, bind_column
 from alphasynth.models.gaps import frame_without_gaps, without_gaps
 from alphasynth.models.model import Model, Rows
-from alphasynth.models.own_model import OwnModel
 from alphasynth.models.table_model import ColumnModel, TableModel
-from alphasynth.privacy.accounting import per_draw, split
+from alphasynth.privacy.accounting import split
 from alphasynth.synthesis.public_types import with_public_types
 from alphasynth.synthesis.request import Request
 from alphasynth.synthesis.simulation import Layout
@@ -44,7 +43,7 @@ class Read(NamedTuple):
     records: Records
     layout: Layout
     grouped: Grouped | None
-    model: TableModel | None
+    model: TableModel
 
 
 def read(request: Request, table: Frame | Stored) -> Read:
@@ -55,7 +54,7 @@ def read(request: Request, table: Frame | Stored) -> Read:
     found = _read(request, table)
     if not request.strict:
         return found
-    return found._replace(layout=with_public_types(found.layout, request, found.model))
+    return found._replace(layout=with_public_types(found.layout, found.model))
 
 
 def _read(request: Request, table: Frame | Stored) -> Read:
@@ -63,40 +62,21 @@ def _read(request: Request, table: Frame | Stored) -> Read:
     held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
     request.check_columns(held, listed=not isinstance(table, Stored) or table.names_are_public)
     if isinstance(table, Stored):
-        grouped, model = table.group(names, request.public), None
-        if request.model is not None:
-            grouped, model = without_gaps(grouped, request.model, strict_mechanism)
+        grouped, model = table.group(names, request.public), request.model
+        if not request.undeclared:
+            grouped, model = without_gaps(grouped, model, strict_mechanism)
         return Read(Records.from_grouped(grouped), Layout.of_grouped(grouped, request.responses, held), grouped, model)
-    if request.model is None:
+    if request.undeclared:  # gaps are refused where records are
         records = Records.from_table(table, names)
-        return Read(records, Layout.of(table, request.responses, request.public), None, None)
+        return Read(records, Layout.of(table, request.responses, request.public), None, request.model)
     table, arrow, model = frame_without_gaps(table, names, request.model, strict_mechanism)
     layout = Layout.of(table, request.responses, request.public)
     return Read(Records.from_arrow(arrow), layout, None, model)
 
 
 @in_64_bit
-def bind(request: Request, records: Records) -> Problem:
-    """Records bound to the model of one column and the sampler."""
-    records = _split(request, records)
-    (formula,) = request.formulas
-    model: Model
-    if isinstance(request.family, OwnModel):
-        model, rows = request.family.bind(formula, records, request.strict)
-    else:
-        prior = CHAIN_PRIOR if request.scored else request.prior
-        model, rows = bind_column(formula, request.family, records, prior, request.strict)
-    contribution = request.mechanism.contribution
-    if contribution is None or isinstance(contribution, Scored):
-        return _problem(request, records, model, rows)
-    assert request.epsilon is not None, "checked at the door"
-    share = per_draw(request.epsilon, request.m)
-    return _strict_problem(request, records, model, rows, contribution, share, request.sampler, request.grid)
-
-
-@in_64_bit
-def bind_model(request: Request, model: TableModel, records: Records) -> BoundTable:
-    """A table model bound to records; each block has its own sampler and, if strict, its share of epsilon."""
+def bind(request: Request, model: TableModel, records: Records) -> BoundTable:
+    """A model bound to records; each block has its own sampler and, if strict, its share of epsilon."""
     records = _split(request, records)
     whole = model.with_indicators()
     if request.strict:
@@ -105,7 +85,7 @@ def bind_model(request: Request, model: TableModel, records: Records) -> BoundTa
 
     def finish(number: int, column: Model, rows: Rows) -> Problem:
         sampler = request.sampler
-        if isinstance(sampler, PublicGrid) and "X" in rows.columns:
+        if isinstance(sampler, PublicGrid) and "X" in rows.columns and len(whole.columns) > 1:
             raise InputError("a public grid takes columns without covariates in a table model, found some with")
         if not request.strict or request.scored:
             return _problem(request, records, column, rows, whole.shares[number], _cut(whole.columns[number]))
@@ -125,17 +105,15 @@ def epsilons_of(request: Request, model: TableModel) -> tuple[float, ...]:
     return split(request.epsilon, 1 if request.scored else request.m, model.shares)
 
 
-def mechanism_of(request: Request, problem: AnyProblem) -> Mechanism:
+def mechanism_of(request: Request, chain: Chain) -> Mechanism:
     """The mechanism, its rules applied to every column of a chain where each has weights of its own."""
-    if request.weights == "record" or not isinstance(problem, Chain):
+    if request.weights == "record":
         return request.mechanism
-    rules = tuple(PerColumn(rule, problem.shares) for rule in request.mechanism.rules)
+    rules = tuple(PerColumn(rule, chain.shares) for rule in request.mechanism.rules)
     return replace(request.mechanism, rules=rules)
 
 
-def _problem(
-    request: Request, records: Records, model: Model, rows: Rows, share: float = 1.0, cut: float = Censored.cut
-) -> Problem:
+def _problem(request: Request, records: Records, model: Model, rows: Rows, share: float, cut: float) -> Problem:
     """The problem of a column; of budget weights with the guide, which has half of the column's share of epsilon."""
     problem = Problem(records, model, rows, request.sampler or Automatic(), request.num_draws, request.thresh)
     if request.target is None or not any(isinstance(rule, BW) for rule in request.mechanism.rules):
@@ -173,7 +151,7 @@ def _contribution(request: Request, column: ColumnModel) -> Strict:
 
 def _cut(column: ColumnModel) -> float:
     """Where a column's records are cut unless told."""
-    return FAMILIES[column.family].cut + math.log(max(len(column.declared.levels), 2) / 2)
+    return column.traits.cut + math.log(max(len(column.declared.levels), 2) / 2)
 
 
 def _split(request: Request, records: Records) -> Records:

@@ -12,9 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from alphasynth.models.families import holds_whole
-from alphasynth.models.own_model import OwnModel
 from alphasynth.models.table_model import TableModel
-from alphasynth.synthesis.request import Request
 from alphasynth.synthesis.simulation import Layout
 from alphasynth.tables.declared import Declared
 
@@ -35,17 +33,13 @@ def type_of(family: str, declared: Declared) -> pa.DataType:
     return pa.int64() if all(isinstance(level, int) for level in levels) else pa.float64()
 
 
-def with_public_types(layout: Layout, request: Request, model: TableModel | None) -> Layout:
+def with_public_types(layout: Layout, model: TableModel) -> Layout:
     """A layout whose synthesized columns have the types that declarations make."""
-    if model is not None:
-        facts = {column.name: (column.family, column.declared) for column in model.columns}
-    else:
-        facts = {name: (str(request.family), Declared()) for name in request.responses}
-    own = isinstance(request.family, OwnModel)
-    made = {
-        name: _empty(layout.kind, None if own else type_of(*facts[name]), facts[name][1].missing in ("model", "public"))
-        for name in layout.empty
-    }
+    made = {}
+    for name in layout.empty:
+        column = model.column(name)
+        kind = type_of(column.family, column.declared) if column.own is None else None
+        made[name] = _empty(layout.kind, kind, column.declared.missing in ("model", "public"))
     return replace(layout, empty=made, by_declaration=True)
 
 

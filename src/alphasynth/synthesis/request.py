@@ -14,10 +14,10 @@ from alphasynth.mechanisms.fit import NUM_DRAWS, check_settings
 from alphasynth.mechanisms.mechanism import Mechanism, named_mechanism
 from alphasynth.mechanisms.rules import BW, CW
 from alphasynth.mechanisms.scored import Scored
-from alphasynth.mechanisms.strict import family_is_exact
+from alphasynth.mechanisms.strict import column_is_exact
 from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.confirmation import confirm, refuse
-from alphasynth.models.families import FAMILIES
+from alphasynth.models.families import FAMILIES, OWN
 from alphasynth.models.formula import Formula
 from alphasynth.models.own_model import OwnModel
 from alphasynth.models.table_model import ColumnModel, TableModel
@@ -25,8 +25,6 @@ from alphasynth.privacy.accounting import per_draw
 from alphasynth.privacy.guarantee import scope_of
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.frames import require
-
-PLAIN = ("poisson", "negative_binomial")  # families of one column that need nothing declared
 
 
 class Request:
@@ -73,8 +71,10 @@ class Request:
     ) -> None:
         """Check everything that can be checked without the table."""
         self.model = _table_model(formula, family, declared or {}, prior)
-        self.formulas = _formulas(formula, self.model)
-        self.family = _family(family, prior) if self.model is None else ", ".join(c.family for c in self.model.columns)
+        # Of one formula with nothing declared gaps are refused, there is nothing to confirm, and weights are by record.
+        self.undeclared = isinstance(formula, str) and not declared
+        self.formulas = tuple(column.formula for column in self.model.columns)
+        self.family = ", ".join(column.family for column in self.model.columns)
         self.prior = prior
         given: dict[str, Any] = {"radius": radius, "relative": relative, "within": within, "distance": distance}
         given |= {"scale": scale, "shift": shift, "k": k, "alpha": alpha, "cap": cap, "cut": cut}
@@ -84,18 +84,20 @@ class Request:
         self.m = require_whole("m", m)
         self.epsilon = _positive("epsilon", epsilon)
         _check_aim(self.mechanism, self.epsilon, given)
-        self.confirmed_public, self.read_off = confirm(self.model, _names("confirm_public", confirm_public))
+        self.confirmed_public, self.read_off = confirm(
+            None if self.undeclared else self.model, _names("confirm_public", confirm_public)
+        )
         if self.strict:
             refuse(self.read_off)
         if not self.strict and not (limits is None and step is None):
             raise InputError(f"limits and step are of a strict mechanism's public grid, found {self.mechanism.label!r}")
-        several = self.model is not None and len(self.model.columns) > 1
+        several = len(self.model.columns) > 1
         if several and not (limits is None and step is None):
             raise InputError("limits and step are of one column's public grid, found them with several columns")
         if self.scored:
             _check_scored(family, sampler, prior, limits, step)
         self.grid = PublicGrid(limits or {}, step)
-        self.weights = _weights(weights, self.model, self.strict)
+        self.weights = _weights(weights, self.undeclared, self.strict)
         _check_distance(self.mechanism, self.model, self.weights)
         self.public = _names("public", public)
         self.survey_weights = survey_weights
@@ -144,13 +146,8 @@ class Request:
             return contribution is not None
         if self.sampler is not None:
             return isinstance(self.sampler, PublicGrid)
-        if self.model is None:
-            (formula,) = self.formulas
-            return family_is_exact(contribution, self.family, Declared(), not formula.intercept_only, self.grid)
-        return all(
-            family_is_exact(contribution, c.family, c.declared, not c.formula.intercept_only, self.grid)
-            for c in self.model.with_indicators().with_parts().columns
-        )
+        columns = self.model.with_indicators().with_parts().columns
+        return all(column_is_exact(contribution, column, self.grid) for column in columns)
 
     @property
     def scope(self) -> str:
@@ -196,18 +193,19 @@ class Request:
 
 def _table_model(
     formula: object, family: object, declared: Mapping[str, Mapping[str, Any]], prior: CoefficientPrior | None
-) -> TableModel | None:
-    """The table model that was given, or that formulas, families and declarations make; None for one plain count."""
+) -> TableModel:
+    """The table model that was given, or that formulas, families and declarations make."""
     if isinstance(formula, TableModel):
         if family is not None or declared:
             raise InputError("family and declared must be left out with a TableModel, which states its own, found one")
         return formula
     if isinstance(formula, str):
-        if isinstance(family, OwnModel) or (family in PLAIN and not declared) or not isinstance(family, str):
-            return None
-        if family not in FAMILIES:
-            return None  # refused where families are
-        formula, family = [formula], [family]
+        alone = Formula.parse(formula)
+        if isinstance(checked := _family(family, prior), OwnModel):
+            if declared:
+                raise InputError("declared must be left out with an OwnModel, which is all there is to say, found some")
+            return TableModel.of([ColumnModel(alone, OWN, own=checked)])
+        formula, family = [formula], [checked]
     if not isinstance(formula, tuple | list) or not all(isinstance(text, str) for text in formula):
         raise InputError(f"formula must be text, several texts or a TableModel, found {found(formula)}")
     families = [family] * len(formula) if isinstance(family, str) else family
@@ -225,29 +223,24 @@ def _table_model(
     return TableModel.of(columns)
 
 
-def _formulas(formula: object, model: TableModel | None) -> tuple[Formula, ...]:
-    return (Formula.parse(str(formula)),) if model is None else tuple(column.formula for column in model.columns)
-
-
-def _weights(weights: object, model: TableModel | None, strict_mechanism: bool) -> str:
+def _weights(weights: object, undeclared: bool, strict_mechanism: bool) -> str:
     if weights not in ("record", "column"):
         raise InputError(f"weights must be 'record' or 'column', found {found(weights)}")
-    if weights == "column" and (model is None or strict_mechanism):
+    if weights == "column" and (undeclared or strict_mechanism):
         where = "a strict mechanism, which has none" if strict_mechanism else "one column"
         raise InputError(f"weights per column need a table model and a mechanism with weights, found {where}")
     return str(weights)
 
 
-def _check_distance(mechanism: Mechanism, model: TableModel | None, weights: str) -> None:
+def _check_distance(mechanism: Mechanism, model: TableModel, weights: str) -> None:
     """Refuse a radius in one column's unit for a chain of several, and a distance for one column."""
     for rule in mechanism.rules:
         if not isinstance(rule, CW):
             continue
-        several = model is not None and len(model.columns) > 1
+        several = len(model.columns) > 1
         if isinstance(rule.radius, tuple):
-            by_column = {} if model is None else {column.name: column.family for column in model.columns}
             for name, _ in rule.radius:
-                if FAMILIES[by_column[name]].levels if name in by_column else True:
+                if name not in model.names or model.column(name).traits.levels:
                     raise InputError(
                         f"radius must be of columns to synthesize that hold numbers, found one for {name!r}, which is "
                         "none"

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from alphasynth.errors import InputError
 from alphasynth.inference.sampler import Draws
-from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.privacy.randomness import Key, child
 from alphasynth.tables.frames import Frame, build, column_names, kind_of, like, select, take
 from alphasynth.tables.grouping import Grouped
@@ -91,46 +90,6 @@ class Maker(Protocol):
     def begin(self, key: Key, rng: np.random.Generator) -> Callable[[np.ndarray], dict[str, Filled]]:
         """What makes the synthesized columns of new records beside these rows of the table, chunk after chunk."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnMaker:
-    """New values of one column (confidential)."""
-
-    problem: Problem
-    response: str
-    theta: Mapping[str, Any] = field(repr=False)
-
-    @property
-    def n(self) -> int:
-        """Rows of the confidential table."""
-        return self.problem.records.n
-
-    def begin(self, key: Key, rng: np.random.Generator) -> Callable[[np.ndarray], dict[str, Filled]]:
-        """Makes the column from the table's own random numbers."""
-        return lambda beside: {self.response: Filled(self._simulate(rng, beside))}
-
-    @in_64_bit
-    def _simulate(self, rng: np.random.Generator, beside: np.ndarray) -> np.ndarray:
-        """Response values of new records beside these rows of the table."""
-        problem = self.problem
-        columns = {}
-        if "X" in problem.rows.columns:
-            # Without an order of rows there are no covariates: the design is a column of ones.
-            index = problem.records.index
-            lines = np.zeros(len(beside), np.int64) if index is None else problem.rows.of[index[beside]]
-            columns = {"X": problem.rows.columns["X"][lines]}
-        return problem.model.simulate(rng, dict(self.theta), columns, len(beside))
-
-
-def new_values(rng: np.random.Generator, problem: Problem, draws: Draws, number: int) -> np.ndarray:
-    """Response values of one new record beside each record (n,), in no order that matters, from one of the draws."""
-    theta = {name: value[number] for name, value in draws.theta.items()}
-    columns = {}
-    if "X" in problem.rows.columns:
-        times = problem.rows.total(problem.records.counts)[: problem.rows.size].astype(np.int64)
-        columns = {"X": np.repeat(np.asarray(problem.rows.distinct["X"]), times, axis=0)}
-    return problem.model.simulate(rng, theta, columns, problem.records.n)
 
 
 def pick(key: Key, draws: Draws, m: int) -> np.ndarray:

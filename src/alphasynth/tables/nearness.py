@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from alphasynth.errors import InputError
+
+
+def numbers_of(column: Any) -> tuple[np.ndarray, bool]:
+    """A column as numbers, and whether they are codes of categories."""
+    if hasattr(column, "codes"):
+        return np.asarray(column.codes, np.float64), True
+    if column.dtype.kind not in "iuf":
+        return np.unique(column, return_inverse=True)[1].astype(np.float64), True
+    return np.asarray(column, np.float64), False
 
 
 def count_inside(y: np.ndarray, counts: np.ndarray, group: np.ndarray, radius: np.ndarray) -> np.ndarray:

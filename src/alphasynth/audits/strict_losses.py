@@ -1,0 +1,97 @@
+"""Exact losses of strict runs, summed over their blocks: draws on public grids, in one part or two; noisy scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from alphasynth.audits.black_box import Tell
+from alphasynth.audits.draws import Found, Replay
+from alphasynth.audits.exact import exact_losses
+from alphasynth.audits.neighbours import Neighbour
+from alphasynth.audits.subject import Subject
+from alphasynth.inference.contribution import Bounded, plain
+from alphasynth.inference.public_grid import PublicGrid
+from alphasynth.mechanisms.chain import Chain
+from alphasynth.mechanisms.fit import Problem, in_64_bit
+from alphasynth.mechanisms.scored import QUANTA, contributions
+from alphasynth.mechanisms.scored_fit import scorable
+from alphasynth.mechanisms.strict import Recentring
+from alphasynth.tables.records import Records
+
+
+def on_public_grid(chain: Chain) -> bool:
+    """Whether every block is drawn exactly."""
+    return all(isinstance(block.model, Bounded) and isinstance(block.sampler, PublicGrid) for block in chain.blocks)
+
+
+def in_two_parts(chain: Chain) -> bool:
+    """Whether draws of a block follow a first one."""
+    return any(block.then is not None for block in chain.blocks)
+
+
+def strict_claim(chain: Chain) -> float | None:
+    """Epsilon of one draw of strict contributions, its part of first draws included; None where there are none."""
+    costs = [_claim_of(block, block.model) for block in chain.blocks if isinstance(block.model, Bounded)]
+    return sum(costs) if costs else None
+
+
+def _claim_of(block: Problem, model: Bounded) -> float:
+    return block.then.in_all if isinstance(block.then, Recentring) else model.epsilon
+
+
+@in_64_bit
+def grid_losses(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell: Tell) -> list[Found]:
+    """Exact losses of a chain on public grids: those of its blocks, which are drawn apart, added up."""
+    by_block = []
+    for place, block in enumerate(replay.chain.blocks):
+        for part, bind in _parts(subject, place, block):
+            by_block.append(exact_losses(subject.records, replay.held, part, bind, around, tell))
+    return [
+        Found(parts[0].name, sum(one.loss for one in parts), sum(one.claim for one in parts))
+        for parts in zip(*by_block, strict=True)
+    ]
+
+
+def _parts(subject: Subject, place: int, block: Problem) -> list[tuple[Problem, Callable[[Records], Problem]]]:
+    """A block and what makes it of other records; of a block in two parts, each of them.
+
+    The second depends on the first draw; it is taken at one that the run released.
+    """
+    if block.then is None:
+        return [(block, lambda records: subject.bind(records).blocks[place])]
+    drawn = subject.trail.fits[-1].columns[place].draws.take(np.array([0]))
+
+    def first(problem: Problem) -> Problem:
+        return replace(problem, then=None)
+
+    def second(problem: Problem) -> Problem:
+        assert problem.then is not None, "two parts"
+        return problem.then(problem, drawn)
+
+    return [(part(block), partial(_bound, subject, place, part)) for part in (first, second)]
+
+
+def _bound(subject: Subject, place: int, part: Callable[[Problem], Problem], records: Records) -> Problem:
+    return part(subject.bind(records).blocks[place])
+
+
+def scored_losses(subject: Subject, chain: Chain, around: Sequence[Neighbour]) -> list[Found]:
+    """Loss towards each neighbour of noisy scores, at delta 0, along the path that was released.
+
+    A round's loss is exactly epsilon times what the record adds over what it may add; the start counts in full.
+    """
+    spent = np.zeros(chain.records.size)
+    claim = 0.0
+    for block, path in zip(chain.blocks, subject.paths, strict=True):
+        records = scorable(block, plain(block.model))
+        by_line = np.full(block.rows.size, path.plan.start)
+        for step in path.match.steps:
+            added = np.abs(contributions(path.parameters, step, records)).sum(axis=0)
+            by_line += step.epsilon * added / QUANTA
+        spent += by_line[block.rows.of]
+        claim += path.plan.start + sum(one.epsilon for one in path.plan.rounds)
+    return [Found(neighbour.name, float(spent[neighbour.row]), claim) for neighbour in around]
