@@ -33,7 +33,7 @@ def _few_programs():
 @pytest.fixture(autouse=True)
 def _no_cache(monkeypatch):
     """No compilation cache on disk: it sets options of JAX for good."""
-    monkeypatch.setattr("alphasynth.cli.app._use_cache", lambda: None)
+    monkeypatch.setattr("alphasynth.cli.synthesize._use_cache", lambda: None)
 
 
 @pytest.fixture(scope="session")
