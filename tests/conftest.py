@@ -42,7 +42,7 @@ def _shared_programs(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _no_other_cache(monkeypatch):
     """The command line keeps its programs elsewhere, which would set options of JAX for good."""
-    monkeypatch.setattr("alphasynth.cli.app._use_cache", lambda: None)
+    monkeypatch.setattr("alphasynth.cli.synthesize._use_cache", lambda: None)
 
 
 @pytest.fixture(scope="session")

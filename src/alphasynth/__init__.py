@@ -3,7 +3,53 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+# What type checkers see; `_HOME` is what is done.
+if TYPE_CHECKING:
+    from alphasynth.audits.finding import Finding as Finding
+    from alphasynth.errors import AuditWarning as AuditWarning
+    from alphasynth.errors import CalibrationError as CalibrationError
+    from alphasynth.errors import DiagnosticsError as DiagnosticsError
+    from alphasynth.errors import InputError as InputError
+    from alphasynth.errors import SamplerWarning as SamplerWarning
+    from alphasynth.errors import StrictWarning as StrictWarning
+    from alphasynth.evaluation.risk import identification_risk as identification_risk
+    from alphasynth.evaluation.utility import Utility as Utility
+    from alphasynth.evaluation.utility import evaluate as evaluate
+    from alphasynth.inference.automatic import Automatic as Automatic
+    from alphasynth.inference.contribution import BetaDivergence as BetaDivergence
+    from alphasynth.inference.contribution import Censored as Censored
+    from alphasynth.inference.contribution import Recentred as Recentred
+    from alphasynth.inference.grid import Grid as Grid
+    from alphasynth.inference.laplace import Laplace as Laplace
+    from alphasynth.inference.nuts import Nuts as Nuts
+    from alphasynth.inference.public_grid import PublicGrid as PublicGrid
+    from alphasynth.mechanisms.mechanism import Mechanism as Mechanism
+    from alphasynth.mechanisms.mechanism import Trail as Trail
+    from alphasynth.mechanisms.rules import BW as BW
+    from alphasynth.mechanisms.rules import CW as CW
+    from alphasynth.mechanisms.rules import LW as LW
+    from alphasynth.mechanisms.rules import SW as SW
+    from alphasynth.mechanisms.rules import Given as Given
+    from alphasynth.mechanisms.rules import Reweight as Reweight
+    from alphasynth.mechanisms.scored import Scored as Scored
+    from alphasynth.models.coefficient_priors import LkjPrior as LkjPrior
+    from alphasynth.models.coefficient_priors import NormalPrior as NormalPrior
+    from alphasynth.models.coefficient_priors import ScaleMixturePrior as ScaleMixturePrior
+    from alphasynth.models.own_model import OwnModel as OwnModel
+    from alphasynth.models.suggestion import suggest_model as suggest_model
+    from alphasynth.models.table_model import ColumnModel as ColumnModel
+    from alphasynth.models.table_model import TableModel as TableModel
+    from alphasynth.pages.comparison_page import comparison_page as comparison_page
+    from alphasynth.privacy.guarantee import Guarantee as Guarantee
+    from alphasynth.privacy.guarantee import PublicGuarantee as PublicGuarantee
+    from alphasynth.synthesis.compilation import use_compilation_cache as use_compilation_cache
+    from alphasynth.synthesis.release import Release as Release
+    from alphasynth.synthesizer import Synthesizer as Synthesizer
+    from alphasynth.tables.declared import Declared as Declared
+    from alphasynth.tables.opening import open_table as open_table
+    from alphasynth.tables.records import Records as Records
 
 __version__ = "0.1.0"
 
@@ -57,10 +103,12 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'alphasynth' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"alphasynth.{_HOME[name]}"), name)
+if not TYPE_CHECKING:  # else any name at all would type-check
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module 'alphasynth' has no attribute {name!r}")
+        return getattr(importlib.import_module(f"alphasynth.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

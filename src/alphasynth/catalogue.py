@@ -1,21 +1,154 @@
-"""Names that the command line takes, each with one line that says what it is; imports nothing heavy."""
+"""Names and options that the command line takes, each with one line that says what it is; imports nothing heavy.
+
+The options of mechanisms are listed here and nowhere else: the front, the command line, `run.toml` and the documents
+make theirs from `MechanismOptions`.
+"""
 
 from __future__ import annotations
 
-MECHANISMS = {
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypedDict, get_type_hints
+
+
+@dataclass(frozen=True)
+class Option:
+    """What an option of mechanisms does, which of their parts take it, and what it is unless told.
+
+    A part is a rule, a contribution or the public grid, and has a field of the option's name. `kept` is the type that
+    the option has in a run.toml; `flag` is what it is called on the command line where its name alone will not do.
+    """
+
+    line: str
+    of: tuple[str, ...]
+    default: float | str | None = None
+    needed: bool = False
+    kept: Any = float
+    flag: str = ""
+
+
+Names = tuple[str, ...]
+CENSORED, GRID = ("Censored", "Recentred"), ("PublicGrid",)
+
+
+class MechanismOptions(TypedDict, total=False):
+    """Options of mechanisms, with their types in Python; None is as good as not given."""
+
+    scale: Annotated[float | None, Option("alpha = scale (1 - risk) + shift", ("LW", "CW"), 1.0)]
+    shift: Annotated[float | None, Option("see scale", ("LW", "CW"), 0.0)]
+    radius: Annotated[
+        float | Mapping[str, float] | None,
+        Option(
+            "how near another record must be to hide one; of a chain one by column, age=5,income=1000",
+            ("CW",),
+            needed=True,
+            kept=float | Names,
+        ),
+    ]
+    distance: Annotated[
+        str | None,
+        Option("of a chain: gower (the radius is of it), in place of a radius by column", ("CW",), kept=str),
+    ]
+    relative: Annotated[
+        bool | None,
+        Option("the radius is a share of the value, or not", ("CW",), False, kept=bool, flag="--relative/--absolute"),
+    ]
+    within: Annotated[
+        Sequence[str] | None,
+        Option("compare records only with those that share these columns' values", ("CW",), kept=Names),
+    ]
+    k: Annotated[
+        float | Literal["auto"] | None,
+        Option("factor, or auto: the largest that keeps the bound", ("Reweight",), "auto", kept=float | str),
+    ]
+    alpha: Annotated[float | None, Option("the weight; what epsilon or LW's bound allows unless told", ("SW",))]
+    cap: Annotated[
+        float | Literal["auto"] | None,
+        Option("the largest weight, up to 1, or auto: what suits epsilon and rows", ("BW",), 1.0, kept=float | str),
+    ]
+    cut: Annotated[
+        float | None,
+        Option(
+            "how far below its largest log-likelihood a record is cut; 5 + log(levels / 2) of categories", CENSORED, 8.0
+        ),
+    ]
+    share: Annotated[float | None, Option("part of epsilon that the first draw has", ("Recentred",), 0.3)]
+    reach: Annotated[
+        float | None,
+        Option("how far from the first draw's a record's log-likelihood may count", ("Recentred",), 1.25),
+    ]
+    beta: Annotated[float | None, Option("larger is more robust", ("BetaDivergence",), 0.5)]
+    bound: Annotated[
+        float | None, Option("largest probability of one value; from the grid unless told", ("BetaDivergence",))
+    ]
+    rounds: Annotated[
+        int | None,
+        Option("rounds of noisy scores, 1 to 3; from epsilon and rows unless told", ("Scored",), kept=int),
+    ]
+    clip: Annotated[
+        float | None,
+        Option("how many times its mean size a record's score counts; from public numbers unless told", ("Scored",)),
+    ]
+    limits: Annotated[
+        Mapping[str, tuple[float, float]] | None,
+        Option(
+            "public limits of parameters, mean=1:1000,phi=1:100; of counts mean=0.1:1000000,phi=0.1:1000 unless told. "
+            "Never read them off the table",
+            GRID,
+            kept=Names,
+        ),
+    ]
+    step: Annotated[
+        float | Mapping[str, float] | None,
+        Option("public step of the grid, 0.01 or mean=0.005,phi=0.02; by the family unless told", GRID, kept=Names),
+    ]
+
+
+OPTIONS: dict[str, Option] = {
+    name: hint.__metadata__[0] for name, hint in get_type_hints(MechanismOptions, include_extras=True).items()
+}
+# What each mechanism is made of: its rules in their order, or its contribution and where that is drawn.
+PARTS: dict[str, tuple[str, ...]] = {
+    "Unweighted": (),
+    "LW": ("LW",),
+    "CW": ("CW",),
+    "SW": ("SW",),
+    "LW_final": ("LW", "Reweight"),
+    "CW_final": ("CW", "Reweight"),
+    "BW": ("BW",),
+    "Censored": ("Censored", *GRID),
+    "Recentred": ("Recentred", *GRID),
+    "BetaDivergence": ("BetaDivergence", *GRID),
+    "Scored": ("Scored",),
+}
+
+
+def options_of(*parts: str) -> tuple[str, ...]:
+    """Names of the options that some of these parts take.
+
+    >>> options_of("LW", "Reweight"), options_of("PublicGrid")
+    (('scale', 'shift', 'k'), ('limits', 'step'))
+    """
+    return tuple(name for name, option in OPTIONS.items() if set(option.of) & set(parts))
+
+
+# The options of each mechanism.
+TAKES = {name: options_of(*parts) for name, parts in PARTS.items()}
+_LINES = {
     "Unweighted": "the posterior itself, every weight 1; has no weights to aim at --epsilon",
     "LW": "likelihood weights: small where a record's largest absolute log-likelihood is large",
-    "CW": "count weights: small where few records lie near the record's value; takes --radius",
+    "CW": "count weights: small where few records lie near the record's value",
     "SW": "one weight for all records; without --epsilon or --alpha, the one that matches LW's bound",
     "LW_final": "LW, then re-weighting: each weight set to what one common bound allows",
     "CW_final": "CW, then re-weighting: each weight set to what one common bound allows",
-    "BW": "budget weights: each weight set to what --epsilon allows its own record; takes --cap",
-    "Censored": "strict without covariates: what a record adds is centred and cut to a range of epsilon; takes --cut, "
-    "--limits, --step",
-    "Recentred": "strict without covariates: a first draw as Censored, then draws centred at it; takes --cut, --share, "
-    "--reach",
-    "BetaDivergence": "strict without covariates: robust to outliers; takes --beta, --bound, --limits, --step",
-    "Scored": "strict: regressions from noisy sums of clipped scores, any number of draws; takes --rounds, --clip",
+    "BW": "budget weights: each weight set to what --epsilon allows its own record",
+    "Censored": "strict without covariates: what a record adds is centred and cut to a range of epsilon",
+    "Recentred": "strict without covariates: a first draw as Censored, then draws centred at it",
+    "BetaDivergence": "strict without covariates: robust to outliers",
+    "Scored": "strict: regressions from noisy sums of clipped scores, any number of draws",
+}
+MECHANISMS = {
+    name: line + (f"; takes --{', --'.join(TAKES[name])}" if TAKES[name] else "") for name, line in _LINES.items()
 }
 FAMILIES = {
     "bernoulli": "two levels",
@@ -72,3 +205,46 @@ def listing(names: dict[str, str]) -> str:
     'a: one\n\nb: two'
     """
     return "\n\n".join(f"{name}: {line}" for name, line in names.items())
+
+
+def takers(name: str) -> tuple[str, ...]:
+    """Mechanisms that take an option.
+
+    >>> takers("k")
+    ('LW_final', 'CW_final')
+    """
+    return tuple(mechanism for mechanism, taken in TAKES.items() if name in taken)
+
+
+def shown(name: str) -> str:
+    """An option's default as it is written on the command line; nothing where its line says what is done unless told.
+
+    >>> shown("cut"), shown("relative"), shown("bound")
+    ('8', 'absolute', '')
+    """
+    option = OPTIONS[name]
+    if isinstance(option.default, bool):
+        return option.flag.split("/")[not option.default].lstrip("-")
+    return f"{option.default:g}" if isinstance(option.default, float) else option.default or ""
+
+
+def described(name: str) -> str:
+    """Who takes an option, what it does and what it is unless told, in one line.
+
+    >>> described("share")
+    'Recentred: part of epsilon that the first draw has (0.3).'
+    """
+    option = OPTIONS[name]
+    own = [part for part in option.of if part in PARTS]
+    default = f" ({shown(name)})" if shown(name) else ""
+    return f"{', '.join(own or takers(name))}: {option.line}{default}."
+
+
+def options_table() -> str:
+    """The options of mechanisms as a table in Markdown."""
+    lines = ["| option | mechanisms | what it does | unless told |", "| --- | --- | --- | --- |"]
+    for name, option in OPTIONS.items():
+        flag = option.flag or f"--{name}"
+        unless = shown(name) or ("must be given" if option.needed else "")
+        lines.append(f"| `{flag}` | {', '.join(takers(name))} | {option.line} | {unless} |")
+    return "\n".join(lines) + "\n"

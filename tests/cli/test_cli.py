@@ -16,7 +16,7 @@ import alphasynth as syn
 from alphasynth import catalogue
 from alphasynth.mechanisms.mechanism import NAMES
 from alphasynth.models.families import FAMILIES
-from alphasynth.runs.run import SAMPLERS
+from alphasynth.runs.from_settings import SAMPLERS
 from command_line import HUGE, NO_CLAIM, OPTIONS, read, run, synthesize, visits
 
 pytestmark = pytest.mark.usefixtures("alone")

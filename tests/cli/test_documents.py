@@ -39,7 +39,7 @@ def test_links_in_the_documents_lead_somewhere(path):
 def test_commands_in_the_documents_run(tmp_path, monkeypatch, capsys):
     """Those of README.md and of the documents with commands, one after the other in one folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("alphasynth.cli.app._use_cache", lambda: None)
+    monkeypatch.setattr("alphasynth.cli.synthesize._use_cache", lambda: None)
     rng = np.random.default_rng(0)
     pd.DataFrame({"salary": rng.negative_binomial(3, 0.03, 500)}).to_csv("salaries.csv", index=False)
     people = {"person": np.arange(900) // 4, "age": rng.integers(18, 80, 900), "sex": rng.choice(["f", "m"], 900)}

@@ -34,7 +34,7 @@ def runs(tmp_path_factory, mixture):
     pay = rng.poisson(np.exp(1 + 0.02 * age))
     pd.DataFrame({EVIL: pay, "age": age, "sex": sex}).to_parquet(folder / "pay.parquet")
     patch = pytest.MonkeyPatch()
-    patch.setattr("alphasynth.cli.app._use_cache", lambda: None)
+    patch.setattr("alphasynth.cli.synthesize._use_cache", lambda: None)
     common = ["--family", "negative_binomial", "--quiet"]
     first = ["--formula", "y ~ 1", "--mechanism", "LW_final", "--m", "8", "--epsilon", "80"]
     assert run_command(["synthesize", f"{folder}/mixture.csv", *first, *common, "--out", f"{folder}/plain"]) == 0

@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 import warnings
-from dataclasses import fields
 from typing import Any
 
 import typer
@@ -76,11 +75,11 @@ def _spent(error: BaseException) -> str:
 
 def _spoken(sentence: str) -> str:
     """A sentence of the library's that begins with a setting's name, with the option's name in its place."""
-    from alphasynth.runs.settings import Settings, option
+    from alphasynth.runs.settings import kinds, option
 
     name, _, rest = sentence.partition(" must")
     name = {"num_draws": "draws"}.get(name, name)
-    known = {field.name for field in fields(Settings)} - {"table"}
+    known = kinds().keys() - {"table"}
     return f"{option(name)} must{rest}" if name in known and rest else sentence
 
 

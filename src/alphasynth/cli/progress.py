@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from alphasynth.interruption import Interruption
 
 if TYPE_CHECKING:
-    from alphasynth.runs.run import Stage
+    from alphasynth.runs.clock import Stage
 
 
 @contextmanager

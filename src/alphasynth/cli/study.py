@@ -49,7 +49,7 @@ def study(
     if processes is not None and processes < 1:
         raise InputError(f"--processes must be at least 1, found {processes}")
     from alphasynth.cli.progress import shown_on
-    from alphasynth.runs.run import Stage
+    from alphasynth.runs.clock import Stage
     from alphasynth_studies import named_study
     from alphasynth_studies.output import PAGE, RESULTS, TOY, carry_out, shown, verdicts
     from alphasynth_studies.study import Asked

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from alphasynth.errors import InputError, found
-from alphasynth.models.gaps import gap_counts, split_gaps
-from alphasynth.models.table_model import indicator_of
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.frames import Frame, column_names, require, to_arrow
+from alphasynth.tables.gaps import gap_counts, indicator_of, split_gaps
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.records import Records
 

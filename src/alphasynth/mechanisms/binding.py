@@ -15,10 +15,10 @@ from alphasynth.mechanisms.fit import Problem
 from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.families import bind_design, holds_whole
 from alphasynth.models.formula import Formula, check_rank, compute_terms, learn_terms, require_declared, widen
-from alphasynth.models.gaps import stand_in
 from alphasynth.models.model import Model, Rows
 from alphasynth.models.table_model import ColumnModel, TableModel, above_zero_of
 from alphasynth.tables.declared import Declared, as_levels, observed_levels
+from alphasynth.tables.gaps import stand_in
 from alphasynth.tables.records import Records
 
 # Makes the problem of a block: its place, model and rows.

@@ -13,9 +13,9 @@ from alphasynth.inference.contribution import plain
 from alphasynth.mechanisms.binding import BoundTable, covariates
 from alphasynth.models.families import has_own_zeros
 from alphasynth.models.formula import compute_terms
-from alphasynth.models.gaps import stand_in
 from alphasynth.models.model import Model, Theta
 from alphasynth.models.table_model import ColumnModel
+from alphasynth.tables.gaps import stand_in
 
 # Values beyond declared limits are drawn again so many times, and then brought to the nearest limit.
 TRIES = 50

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from alphasynth.catalogue import OPTIONS, PARTS, options_of
 from alphasynth.errors import CalibrationError, InputError, found
 from alphasynth.inference.contribution import STRICT, Strict
 from alphasynth.mechanisms.by_column import applied, settle
@@ -246,20 +247,9 @@ def _attempt(rule: Rule, chain: Chain, before: JointFit, refit: Refit, value: fl
     return refit(rule.turned(value)(chain.records, before))
 
 
-OPTIONS = {
-    "Unweighted": (),
-    "LW": ("scale", "shift"),
-    "CW": ("radius", "relative", "within", "distance", "scale", "shift"),
-    "SW": ("alpha",),
-    "LW_final": ("scale", "shift", "k"),
-    "CW_final": ("radius", "relative", "within", "distance", "scale", "shift", "k"),
-    "BW": ("cap",),
-    "Censored": ("cut",),
-    "Recentred": ("cut", "share", "reach"),
-    "BetaDivergence": ("beta", "bound"),
-    "Scored": ("rounds", "clip"),
-}
-NAMES = tuple(OPTIONS)
+NAMES = tuple(PARTS)
+RULES: dict[str, type[Rule]] = {"LW": LW, "CW": CW, "SW": SW, "BW": BW, "Reweight": Reweight}
+CONTRIBUTIONS: dict[str, type[Strict] | type[Scored]] = {**STRICT, "Scored": Scored}
 
 
 def named_mechanism(name: str, **options: Any) -> Mechanism:
@@ -270,16 +260,14 @@ def named_mechanism(name: str, **options: Any) -> Mechanism:
     """
     if name not in NAMES:
         raise InputError(f"mechanism must be one of {', '.join(NAMES)}, found {found(name)}")
-    surplus = [option for option in options if option not in OPTIONS[name]]
+    parts = [part for part in PARTS[name] if part in RULES or part in CONTRIBUTIONS]
+    taken = options_of(*parts)
+    surplus = [option for option in options if option not in taken]
     if surplus:
-        raise InputError(
-            f"mechanism {name!r} takes {', '.join(OPTIONS[name]) or 'no options'}, found {', '.join(surplus)}"
-        )
-    if name.startswith("CW") and "radius" not in options:
-        raise InputError(f"mechanism {name!r} needs a radius, found none")
-    final = (Reweight(options.pop("k", "auto")),) if name.endswith("_final") else ()
-    if name in STRICT or name == "Scored":
-        return Mechanism(name, contribution={**STRICT, "Scored": Scored}[name](**options))
-    first: dict[str, type[Rule]] = {"LW": LW, "CW": CW, "SW": SW, "BW": BW}
-    stem = name.removesuffix("_final")
-    return Mechanism(name, ((first[stem](**options), *final) if stem in first else ()))
+        raise InputError(f"mechanism {name!r} takes {', '.join(taken) or 'no options'}, found {', '.join(surplus)}")
+    for option in taken:
+        if OPTIONS[option].needed and option not in options:
+            raise InputError(f"mechanism {name!r} needs a {option}, found none")
+    own = {part: {option: options[option] for option in options_of(part) if option in options} for part in parts}
+    contribution = next((CONTRIBUTIONS[part](**own[part]) for part in parts if part in CONTRIBUTIONS), None)
+    return Mechanism(name, tuple(RULES[part](**own[part]) for part in parts if part in RULES), contribution)

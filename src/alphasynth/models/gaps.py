@@ -1,37 +1,19 @@
-"""Gaps: a column with missing values as an indicator and a column without, and back."""
+"""Gaps in the columns of a table model: declared, dropped, or turned into indicators."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alphasynth.errors import InputError
-from alphasynth.models.table_model import TableModel, indicator_of
-from alphasynth.tables.declared import Declared
+from alphasynth.models.table_model import TableModel
 from alphasynth.tables.frames import Frame, take_rows, to_arrow
+from alphasynth.tables.gaps import gap_counts, missing, split_gaps
 from alphasynth.tables.grouping import Grouped
-
-
-def gap_counts(columns: pa.Table, counts: np.ndarray | None) -> dict[str, int]:
-    """Number of records with a gap, by column that has any."""
-    found = {}
-    for name in columns.column_names:
-        mask = np.asarray(missing(columns.column(name)))
-        number = int(mask.sum() if counts is None else counts[mask].sum())
-        if number:
-            found[name] = number
-    return found
-
-
-def missing(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Where a column has no value; what is not a number is none."""
-    return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
 
 
 def settle_gaps(model: TableModel, gaps: Mapping[str, int], strict: bool) -> TableModel:
@@ -56,19 +38,6 @@ def settle_gaps(model: TableModel, gaps: Mapping[str, int], strict: bool) -> Tab
     return model.with_declared(settled)
 
 
-def stand_in(declared: Declared) -> Any:
-    """The public value that stands in for a gap: the first level, the least whole number within limits, or 0.
-
-    Where no whole number lies within, the lower limit.
-    """
-    if declared.levels:
-        return declared.levels[0]
-    if declared.limits is None:
-        return 0
-    low, high = declared.limits
-    return math.ceil(low) if math.ceil(low) <= high else low
-
-
 def settle_levels(columns: pa.Table, model: TableModel) -> TableModel:
     """The model with the levels of columns with gaps that were not declared: a gap's stand-in must be one of them."""
     found = {}
@@ -91,20 +60,6 @@ def keep_whole(columns: pa.Table, model: TableModel) -> np.ndarray | None:
     for name in dropped:
         keep &= ~np.asarray(missing(columns.column(name)))
     return None if keep.all() else keep
-
-
-def split_gaps(columns: pa.Table, facts: Mapping[str, Declared]) -> pa.Table:
-    """Columns with modelled or public gaps filled by a public value, and their indicators beside them."""
-    made: dict[str, Any] = {}
-    indicators: dict[str, Any] = {}
-    for name in columns.column_names:
-        column = columns.column(name)
-        declared = facts.get(name, Declared())
-        if declared.missing in ("model", "public"):
-            indicators[indicator_of(name)] = missing(column)
-            column = _filled(name, column, declared)
-        made[name] = column
-    return pa.table(made | indicators)
 
 
 def without_gaps(grouped: Grouped, model: TableModel, strict: bool) -> tuple[Grouped, TableModel]:
@@ -144,18 +99,3 @@ def frame_without_gaps(
     if not strict:
         model = settle_levels(columns, model)
     return table, split_gaps(columns, model.declared), model
-
-
-def _filled(name: str, column: pa.ChunkedArray, declared: Declared) -> pa.ChunkedArray:
-    """A public value stands in for what is missing: the first level or the lower limit, else 0 or no text."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    plain = column.cast(kind)
-    if pa.types.is_floating(kind):
-        plain = pc.if_else(pc.is_nan(plain), None, plain)
-    if pa.types.is_decimal(kind):
-        kind, plain = pa.float64(), plain.cast(pa.float64())
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    value = "" if text and not declared.levels else stand_in(declared)
-    if isinstance(value, str) != text:
-        raise InputError(f"column {name!r} must have levels of its own type where it has gaps, found others")
-    return pc.fill_null(plain, pa.scalar(value).cast(kind))

@@ -20,9 +20,9 @@ import pyarrow as pa
 from alphasynth.errors import InputError
 from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.families import FAMILIES
-from alphasynth.models.gaps import missing
 from alphasynth.models.table_model import CHOSEN, ColumnModel, TableModel
 from alphasynth.tables.declared import Declared
+from alphasynth.tables.gaps import missing
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.inspection import POISSON
 

@@ -14,6 +14,7 @@ from alphasynth.models.families import FAMILIES, OWN_TRAITS, Family
 from alphasynth.models.formula import Formula
 from alphasynth.models.own_model import OwnModel
 from alphasynth.tables.declared import READ_OFF, Declared, marks_of
+from alphasynth.tables.gaps import indicator_of
 
 HEAD = """\
 # A model of a whole table: one [[column]] each, and what is declared public under [declared_public].
@@ -249,11 +250,6 @@ class TableModel:
     def helpers(self) -> frozenset[str]:
         """Columns that stand for a part of another one, and are not released themselves."""
         return frozenset(name for column in self.columns for name, _ in column.where)
-
-
-def indicator_of(name: str) -> str:
-    """The name of a column's indicator of gaps."""
-    return f"{name} is missing"
 
 
 def above_zero_of(name: str) -> str:

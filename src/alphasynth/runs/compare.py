@@ -11,28 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from alphasynth import __version__
+from alphasynth.catalogue import MECHANISMS, OPTIONS, TAKES
 from alphasynth.errors import InputError, require_whole
-from alphasynth.inference.contribution import STRICT
 from alphasynth.interruption import Interruption
 from alphasynth.league.baselines import NOISES
 from alphasynth.league.page import SIMULATED, SPENDS, build, lines_of
 from alphasynth.league.standings import Standing, Table, compare, simulate_twin
-from alphasynth.mechanisms.mechanism import NAMES, OPTIONS
 from alphasynth.models.formula import Formula
 from alphasynth.pages import page
 from alphasynth.pages.images import save
+from alphasynth.runs.clock import Stage
+from alphasynth.runs.from_settings import open_settings, synthesizer_of
 from alphasynth.runs.new_folder import new_folder
-from alphasynth.runs.run import Stage, open_settings, synthesizer_of
 from alphasynth.runs.settings import Settings
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.text_cells import guarded
 
-# Unless told: every mechanism that needs nothing more to be chosen, and CW where a radius was.
-ENTRANTS = ("Censored", "BetaDivergence", "Histogram", "BW", "LW", "LW_final", "SW", "Unweighted")
-WITH_RADIUS = ("CW", "CW_final")
-# Options that belong to some mechanisms only.
-GRID = ("limits", "step")
-OWN = ("radius", "relative", "within", "cap", "cut", "beta", "bound", *GRID)
+# Unless told: these in this order, since places decide the random numbers, then all others that lack nothing.
+FIRST = ("Censored", "BetaDivergence", "Histogram", "BW", "LW", "LW_final", "SW", "Unweighted")
+ENTRANTS = (*FIRST, *(name for name in MECHANISMS if name not in FIRST))
+# Settings that a mechanism has no use for: `Scored` draws from no posterior.
+UNUSED = {"Scored": ("prior",)}
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Done:
 
 def carry_out(asked: Comparison, out: Path, signals: Interruption, tell: Callable[[Stage], None]) -> Done:
     """Compare, and write results.json, standings.csv, report.html and the figure."""
-    names = asked.mechanisms or (*ENTRANTS, *(WITH_RADIUS if asked.options.get("radius") is not None else ()))
+    names = asked.mechanisms or tuple(name for name in ENTRANTS if not _lacking(asked, name))
     _check_names(names)
     require_whole("largest", asked.largest)
     settings = _settings(asked, "Unweighted", None)
@@ -72,10 +71,11 @@ def carry_out(asked: Comparison, out: Path, signals: Interruption, tell: Callabl
     for name in names:  # what cannot go together is refused before anything is read
         if name not in NOISES:
             make(name, None if name == "Unweighted" else max(asked.epsilons))
-    told = asked.mechanisms or asked.options.get("radius") is not None
-    notes = () if told else ("CW and CW_final take part when --radius is given.",)
-    taken = {option for name in names for option in (*OPTIONS.get(name, ()), *(GRID if name in STRICT else ()))}
-    idle = sorted(name for name in OWN if asked.options.get(name) is not None and name not in taken)
+    absent = [] if asked.mechanisms else [name for name in ENTRANTS if _lacking(asked, name)]
+    needed = sorted({f"--{option}" for name in absent for option in _lacking(asked, name)})
+    notes = (f"{' and '.join(absent)} take part when {', '.join(needed)} is given.",) if absent else ()
+    taken = {option for name in names for option in TAKES.get(name, ())}
+    idle = sorted(name for name in OPTIONS if asked.options.get(name) is not None and name not in taken)
     if idle:
         raise InputError(f"options must be taken by one of the mechanisms compared, found --{', --'.join(idle)}")
     # Only its holder may look into the folder, unless it was made from a twin.
@@ -99,17 +99,21 @@ def carry_out(asked: Comparison, out: Path, signals: Interruption, tell: Callabl
     return Done(opening, heads, cells, notes)
 
 
+def _lacking(asked: Comparison, name: str) -> list[str]:
+    """Options that a mechanism needs and that were not given."""
+    return [each for each in TAKES.get(name, ()) if OPTIONS[each].needed and asked.options.get(each) is None]
+
+
 def _check_names(names: tuple[str, ...]) -> None:
     for name in names:
-        if name not in NAMES and name not in NOISES:
-            raise InputError(f"--mechanisms must be among {', '.join((*NAMES, *NOISES))}, found {name!r}")
+        if name not in MECHANISMS and name not in NOISES:
+            raise InputError(f"--mechanisms must be among {', '.join((*MECHANISMS, *NOISES))}, found {name!r}")
 
 
 def _settings(asked: Comparison, name: str, epsilon: float | None) -> Settings:
     """Settings of one mechanism: the shared ones, and those of the rest that it takes."""
-    taken = {*OPTIONS[name], *(GRID if name in STRICT else ())}
-    given = {key: value for key, value in asked.options.items() if value is not None}
-    shared = {key: value for key, value in given.items() if key not in OWN or key in taken}
+    left = {key for key in OPTIONS if key not in TAKES[name]} | {*UNUSED.get(name, ())}
+    shared = {key: value for key, value in asked.options.items() if value is not None and key not in left}
     table = shared.pop("table", "twin")
     if name == "Unweighted":
         epsilon = None

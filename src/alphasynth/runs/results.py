@@ -18,12 +18,12 @@ import pyarrow.parquet as pq
 from alphasynth.errors import InputError
 from alphasynth.evaluation.values import conform, is_numeric, read_records, values_of
 from alphasynth.mechanisms.weighting import Weighting
-from alphasynth.models.table_model import indicator_of
 from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.runs.folder import CONFIDENTIAL, RELEASE, SUMMARY
 from alphasynth.runs.settings import fits
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_gaps
+from alphasynth.tables.gaps import indicator_of
 from alphasynth.tables.grouping import Grouped, Stored
 from alphasynth.tables.opening import open_table
 from alphasynth.tables.records import Records

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,21 +14,15 @@ from alphasynth.audits.audit import audit_run
 from alphasynth.audits.finding import BROKEN, CANNOT_TELL, UNCERTAIN, Finding
 from alphasynth.catalogue import FORMATS
 from alphasynth.errors import AuditWarning, InputError, ReportWarning, place
-from alphasynth.inference.automatic import Automatic
-from alphasynth.inference.grid import Grid
-from alphasynth.inference.laplace import Laplace
-from alphasynth.inference.nuts import Nuts
-from alphasynth.inference.sampler import Sampler
 from alphasynth.interruption import Interruption
-from alphasynth.mechanisms.mechanism import Step
 from alphasynth.mechanisms.rules import Given
-from alphasynth.models.coefficient_priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
-from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.accounting import of_unit
 from alphasynth.privacy.guarantee import INSTANCE, PublicGuarantee
 from alphasynth.runs.budget import Request
+from alphasynth.runs.clock import Clock, Stage
 from alphasynth.runs.files import state, write_confidential, write_json
 from alphasynth.runs.folder import Staging, plan, staged
+from alphasynth.runs.from_settings import open_settings, synthesizer_of
 from alphasynth.runs.ledger import NAME as LEDGER
 from alphasynth.runs.ledger import Ledger
 from alphasynth.runs.report import NAME, write_pages
@@ -40,19 +33,8 @@ from alphasynth.tables.csv_files import Csv
 from alphasynth.tables.databases import DatabaseTable, canonical
 from alphasynth.tables.engine import FileTable
 from alphasynth.tables.files import Statistical
-from alphasynth.tables.opening import is_database, open_table, split_address
+from alphasynth.tables.opening import is_database, split_address
 from alphasynth.tables.statistical_files import Labels, check_names
-
-SAMPLERS: dict[str, Callable[[], Sampler]] = {"automatic": Automatic, "laplace": Laplace, "nuts": Nuts, "grid": Grid}
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Where a run stands: what it is doing, and how many of its steps are done."""
-
-    doing: str
-    done: int
-    steps: int
 
 
 @dataclass(frozen=True)
@@ -79,7 +61,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
     with staged(ledger, staging, _request(settings, synthesizer.scope, ledger, staging), interruption) as begin:
         if isinstance(table, FileTable):
             table.spill_to(staging.spill)
-        clock = _Clock(settings, synthesizer, tell)
+        clock = Clock(settings.draws, settings.m * settings.tables_per_draw, len(synthesizer.mechanism.rules), tell)
         before = _state(settings.table)
         synthesizer.fit(table, clock.watch)
         if _state(settings.table) != before:
@@ -155,143 +137,6 @@ def find_ledger(given: str | None, out: Path) -> Path:
     return here if here.exists() else beside
 
 
-def synthesizer_of(settings: Settings) -> Synthesizer:
-    """The friendly front with these settings; it refuses what cannot go together."""
-    declared = declarations(settings)
-    return Synthesizer(
-        TableModel.read(Path(settings.model)) if settings.model is not None else settings.formula or "",
-        family=settings.family,
-        declared=declared,
-        confirm_public=settings.confirm_public,
-        weights=settings.weights,  # type: ignore[arg-type]
-        survey_weights=settings.survey_weights,
-        mechanism=settings.mechanism,
-        m=settings.m,
-        epsilon=settings.epsilon,
-        public=settings.public,
-        radius=_radius(settings.radius),
-        distance=settings.distance,
-        relative=settings.relative,
-        within=settings.within or None,
-        scale=settings.scale,
-        shift=settings.shift,
-        k=settings.k,  # type: ignore[arg-type]
-        alpha=settings.alpha,
-        cap=settings.cap,  # type: ignore[arg-type]
-        cut=settings.cut,
-        share=settings.share,
-        reach=settings.reach,
-        beta=settings.beta,
-        bound=settings.bound,
-        rounds=settings.rounds,
-        clip=settings.clip,
-        limits=_limits(settings.limits),
-        step=_step(settings.step),
-        prior=_prior(settings.prior),
-        sampler=None if settings.sampler == "automatic" else SAMPLERS[settings.sampler](),
-        num_draws=settings.draws,
-        thresh=settings.thresh,
-        rows=settings.rows,
-        tables_per_draw=settings.tables_per_draw,
-        seed=settings.seed,
-    )
-
-
-def declarations(settings: Settings) -> dict[str, dict[str, Any]]:
-    """What --levels, --range, --whole and --missing declare, by column."""
-    found: dict[str, dict[str, Any]] = {}
-    for word in settings.levels:
-        name, _, levels = word.partition("=")
-        found.setdefault(name.strip(), {})["levels"] = [_level(level) for level in levels.split("|")]
-    for word in settings.range:
-        name, pair = word.partition("=")[::2]
-        low, _, high = pair.partition(":")
-        try:
-            found.setdefault(name.strip(), {})["limits"] = [float(low), float(high)]
-        except ValueError:
-            raise InputError(f"--range must be NAME=LOW:HIGH, such as age=0:110, found {word!r}") from None
-    for name in settings.whole:
-        found.setdefault(name, {})["whole"] = True
-    for word in settings.missing:
-        name, _, what = word.partition("=")
-        found.setdefault(name.strip(), {})["missing"] = what.strip()
-    return found
-
-
-def _level(text: str) -> Any:
-    """A level as a number where it reads like one."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return int(number) if number == int(number) and "." not in text else number
-
-
-def _radius(given: float | tuple[str, ...] | str | None) -> float | dict[str, float] | None:
-    """One radius, or radii by column from words such as age=5."""
-    if given is None or isinstance(given, float | int):
-        return given
-    words = (given,) if isinstance(given, str) else given
-    try:
-        if len(words) == 1 and "=" not in words[0]:
-            return float(words[0])
-        return {name.strip(): float(radius) for name, _, radius in (word.partition("=") for word in words)}
-    except ValueError:
-        raise InputError("--radius must be a number, or NAME=RADIUS for every column, found something else") from None
-
-
-def _limits(given: Sequence[str]) -> dict[str, tuple[float, float]] | None:
-    """Limits by parameter from words such as mean=1:1000."""
-    limits = {}
-    for word in given:
-        name, _, pair = word.partition("=")
-        low, _, high = pair.partition(":")
-        try:
-            limits[name.strip()] = (float(low), float(high))
-        except ValueError:
-            raise InputError(f"--limits must be NAME=LOW:HIGH, such as mean=1:1000, found {word!r}") from None
-    return limits or None
-
-
-def _step(given: Sequence[str]) -> float | dict[str, float] | None:
-    """One step for all parameters, 0.01, or steps by parameter from words such as mean=0.005."""
-    try:
-        if len(given) == 1 and "=" not in given[0]:
-            return float(given[0])
-        return {name.strip(): float(step) for name, _, step in (word.partition("=") for word in given)} or None
-    except ValueError:
-        raise InputError("--step must be a number or NAME=STEP, such as mean=0.005, found something else") from None
-
-
-def _prior(text: str | None) -> CoefficientPrior | None:
-    name, _, scale = (text or "").partition(":")
-    if name == "normal":
-        try:
-            return NormalPrior(float(scale)) if scale else NormalPrior()
-        except ValueError:
-            raise InputError(f"--prior normal:SCALE must have a number for its scale, found {scale!r}") from None
-    return {"": None, "lkj": LkjPrior(), "scale_mixture": ScaleMixturePrior()}[name]
-
-
-def open_settings(settings: Settings) -> FileTable | DatabaseTable:
-    """The table that settings name, opened as they say."""
-    if settings.unit is not None and settings.unit in synthesizer_of(settings).responses:
-        raise InputError("--unit must be another column than a synthesized one, found the same")
-    if settings.by_row and is_database(settings.table):
-        raise InputError("--by-row needs a file, whose rows have numbers, found a table of a database")
-    return open_table(
-        settings.table,
-        unit=settings.unit,
-        max_rows=settings.max_rows,
-        in_order=settings.by_row,
-        sort_rows=settings.sort_rows,
-        delimiter=settings.delimiter,
-        encoding=settings.encoding,
-        verbatim=settings.format in (None, "csv", "tsv"),
-        seed=settings.seed,
-    )
-
-
 def _format(settings: Settings, table: FileTable | DatabaseTable, labels: Labels | None) -> tuple[str, Style]:
     """Suffix and style of the synthetic files: the input's, unless told."""
     source = table.source if isinstance(table, FileTable) else None
@@ -329,44 +174,3 @@ def _state(address: str) -> tuple[int, ...]:
         return ()
     seen = Path(address).stat()
     return (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns)
-
-
-class _Clock:
-    """Tells how far the run is, and keeps the time of its stages."""
-
-    def __init__(self, settings: Settings, synthesizer: Synthesizer, tell: Callable[[Stage], None]) -> None:
-        self.tell, self.draws = tell, settings.draws
-        self.rounds = len(synthesizer.mechanism.rules) + 1
-        self.steps = 1 + self.rounds + settings.m * settings.tables_per_draw + 2
-        self.began = [("read", time.perf_counter())]
-        tell(Stage("reading and grouping the table", 0, self.steps))
-
-    def watch(self, step: Step) -> None:
-        """A fit begins."""
-        self._enter("fit")
-        fit = f", fit {step.trial}" if step.trial > 1 else ""
-        doing = f"round {step.round} of {step.rounds}: {self.draws:,} draws{fit}"
-        self.tell(Stage(doing, step.round, self.steps))
-
-    def writing(self, number: int, of: int) -> None:
-        """A synthetic table begins."""
-        self._enter("write")
-        self.tell(Stage(f"writing table {number} of {of}", self.rounds + number, self.steps))
-
-    def last(self) -> None:
-        """The confidential files begin."""
-        self.tell(Stage("writing the confidential files", self.steps - 2, self.steps))
-
-    def rendering(self) -> None:
-        """The report begins."""
-        self.tell(Stage("rendering the report", self.steps - 1, self.steps))
-
-    def _enter(self, stage: str) -> None:
-        if self.began[-1][0] != stage:
-            self.began.append((stage, time.perf_counter()))
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """Seconds by stage."""
-        ends = [begin for _, begin in self.began[1:]] + [time.perf_counter()]
-        return {stage: round(end - begin, 3) for (stage, begin), end in zip(self.began, ends, strict=True)}

@@ -6,18 +6,21 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS
+from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, OPTIONS, PRIORS, SAMPLERS
 from alphasynth.errors import InputError, found
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A run's settings; names are those of the command line's options, with underscores."""
+    """A run's settings; names are those of the command line's options, with underscores.
+
+    `options` are those given of the mechanism's (`catalogue.OPTIONS`); in a `run.toml` they stand among the others.
+    """
 
     table: str
     mechanism: str
@@ -35,24 +38,6 @@ class Settings:
     survey_weights: str | None = None
     epsilon: float | None = None
     public: tuple[str, ...] = ()
-    within: tuple[str, ...] = ()
-    radius: float | tuple[str, ...] | None = None
-    distance: str | None = None
-    relative: bool | None = None
-    scale: float | None = None
-    shift: float | None = None
-    k: float | str | None = None
-    alpha: float | None = None
-    cap: float | str | None = None
-    cut: float | None = None
-    share: float | None = None
-    reach: float | None = None
-    beta: float | None = None
-    bound: float | None = None
-    rounds: int | None = None
-    clip: float | None = None
-    limits: tuple[str, ...] = ()
-    step: tuple[str, ...] = ()
     prior: str | None = None
     sampler: str = "automatic"
     draws: int = 1_000
@@ -71,12 +56,14 @@ class Settings:
     dataset: str | None = None
     ledger: str | None = None
     report: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:
         """Settings from those given; raise `InputError` for what is missing, unknown or of the wrong type."""
         check_types(given)
-        missing = [f.name for f in fields(cls) if f.default is MISSING and f.name not in given]
+        needed = [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
+        missing = [name for name in needed if name not in given]
         if given.get("model") is None:
             missing += [name for name in ("formula", "family") if given.get(name) is None]
         if missing:
@@ -87,7 +74,8 @@ class Settings:
         values: dict[str, Any] = {
             name: _several(name, value) if isinstance(value, list | tuple) else value for name, value in given.items()
         }
-        settings = cls(**values)
+        options = {name: values.pop(name) for name in OPTIONS if name in values}
+        settings = cls(**values, options={name: value for name, value in options.items() if value not in (None, ())})
         _check_choices(settings)
         return settings
 
@@ -95,8 +83,10 @@ class Settings:
         """As a `run.toml`."""
         import tomli_w
 
-        held = {name: value for name, value in asdict(self).items() if value not in (None, ())}
-        return "# Repeat this run: alphasynth synthesize --config run.toml\n" + tomli_w.dumps(held)
+        held = asdict(self)
+        held |= held.pop("options")
+        given = {name: value for name, value in held.items() if value not in (None, ())}
+        return "# Repeat this run: alphasynth synthesize --config run.toml\n" + tomli_w.dumps(given)
 
     def at(self, out: Path) -> Settings:
         """With another run folder."""
@@ -105,12 +95,19 @@ class Settings:
 
 def _several(name: str, value: list[Any] | tuple[Any, ...]) -> Any:
     """A tuple; of the settings that are mostly one word, that word where there is one."""
-    return value[0] if name in ("formula", "family", "radius") and len(value) == 1 else tuple(value)
+    return value[0] if name in ("formula", "family") and len(value) == 1 else tuple(value)
+
+
+def kinds() -> dict[str, Any]:
+    """The type of each setting, by name; those of the mechanism's options among them."""
+    own = typing.get_type_hints(Settings)
+    del own["options"]
+    return own | {name: one.kept | None for name, one in OPTIONS.items()}
 
 
 def check_types(given: Mapping[str, Any]) -> None:
     """Refuse names that are no settings, and values of the wrong type."""
-    hints = typing.get_type_hints(Settings)
+    hints = kinds()
     for name, value in given.items():
         if name not in hints:
             near = get_close_matches(name, hints, 1)
@@ -189,9 +186,8 @@ def _check_choices(settings: Settings) -> None:
             raise InputError(f"{option(name)} must be one of {', '.join(names)}, found {found(value)}{hint}")
     if settings.dataset is not None and not settings.dataset.strip():
         raise InputError("--dataset must be a name, found nothing but spaces")
-    for name in ("k", "cap"):
-        value = getattr(settings, name)
-        if isinstance(value, str) and value != "auto":
+    for name, value in settings.options.items():
+        if OPTIONS[name].kept == float | str and isinstance(value, str) and value != "auto":
             raise InputError(f"{option(name)} must be auto or a number, found {found(value)}")
     if settings.prior is not None and settings.prior.split(":")[0] not in {name.split(":")[0] for name in PRIORS}:
         raise InputError(f"--prior must be one of {', '.join(PRIORS)}, found {found(settings.prior)}")

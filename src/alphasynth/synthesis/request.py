@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Unpack, get_type_hints
 
-from alphasynth.errors import InputError, found, require_positive, require_whole
+from alphasynth.catalogue import GRID, OPTIONS, MechanismOptions, options_of
+from alphasynth.errors import InputError, found, require_whole
 from alphasynth.inference.automatic import Automatic
 from alphasynth.inference.grid import Grid
 from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.inference.sampler import Sampler
 from alphasynth.mechanisms.fit import NUM_DRAWS, check_settings
-from alphasynth.mechanisms.mechanism import Mechanism, named_mechanism
-from alphasynth.mechanisms.rules import BW, CW
+from alphasynth.mechanisms.mechanism import Mechanism
+from alphasynth.mechanisms.rules import CW
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.mechanisms.strict import column_is_exact
 from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.confirmation import confirm, refuse
-from alphasynth.models.families import FAMILIES, OWN
-from alphasynth.models.formula import Formula
 from alphasynth.models.own_model import OwnModel
-from alphasynth.models.table_model import ColumnModel, TableModel
-from alphasynth.privacy.accounting import per_draw
+from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.guarantee import scope_of
-from alphasynth.tables.declared import Declared
+from alphasynth.synthesis.checks import (
+    as_mechanism,
+    check_aim,
+    check_distance,
+    check_scored,
+    names_of,
+    positive_or_none,
+    table_model_of,
+    target_of,
+    weights_of,
+)
 from alphasynth.tables.frames import require
 
 
 class Request:
     """What is asked of a table: model, mechanism, budget, what is public, and how to draw."""
+
+    __signature__: ClassVar[inspect.Signature]
 
     def __init__(
         self,
@@ -43,24 +54,6 @@ class Request:
         confirm_public: str | Sequence[str] = (),
         weights: Literal["record", "column"] = "record",
         survey_weights: str | None = None,
-        radius: float | Mapping[str, float] | None = None,
-        distance: str | None = None,
-        relative: bool | None = None,
-        within: Sequence[str] | None = None,
-        scale: float | None = None,
-        shift: float | None = None,
-        k: float | Literal["auto"] | None = None,
-        alpha: float | None = None,
-        cap: float | Literal["auto"] | None = None,
-        cut: float | None = None,
-        share: float | None = None,
-        reach: float | None = None,
-        beta: float | None = None,
-        bound: float | None = None,
-        rounds: int | None = None,
-        clip: float | None = None,
-        limits: Mapping[str, tuple[float, float]] | None = None,
-        step: float | Mapping[str, float] | None = None,
         prior: CoefficientPrior | None = None,
         sampler: Sampler | None = None,
         num_draws: int = NUM_DRAWS,
@@ -68,24 +61,70 @@ class Request:
         rows: int | None = None,
         tables_per_draw: int = 1,
         seed: int | None = None,
+        **options: Unpack[MechanismOptions],
     ) -> None:
-        """Check everything that can be checked without the table."""
-        self.model = _table_model(formula, family, declared or {}, prior)
+        """Check everything that can be checked without the table; raise `InputError`.
+
+        Args:
+            formula: "response ~ terms" of one column; several, or a `TableModel`, of a chain of columns.
+            family: The response's family by name, one for each formula, or an `OwnModel`; a `TableModel` has its own.
+            mechanism: By name, or a `Mechanism` of one's own, whose rules then hold its options.
+            m: Draws of parameters to release; epsilon adds up over them.
+            epsilon: The total budget of the m draws; without it epsilon falls out of the weights, as in the paper.
+            public: Columns that are released as they are; covariates that are not synthesized must be among them.
+            declared: What is public about columns, by name: levels, limits, whole numbers, gaps.
+            confirm_public: Columns (or "all") of which what a suggested model read off the table may be told.
+            weights: One weight per "record", or of a chain one for each "column" of it.
+            survey_weights: Public column of survey weights, by which the report weights.
+            prior: Of the coefficients; the family's own unless told.
+            sampler: What draws; `Automatic`, or of a strict mechanism the public grid where it has one, unless told.
+            num_draws: Posterior draws, which decide Delta.
+            thresh: Draws above this quantile of their largest alpha |f| go first.
+            rows: Rows of a synthetic table; as many as the table has unless told.
+            tables_per_draw: Tables from each of the m draws; they cost nothing more.
+            seed: Makes a run repeatable, and so not releasable.
+            **options: Those of the mechanism; each is refused where the mechanism does not take it.
+                scale: LW, CW: alpha = scale (1 - risk) + shift (1).
+                shift: LW, CW: see scale (0).
+                radius: CW: how near another record must be to hide one; of a chain one by column, age=5,income=1000.
+                distance: CW: of a chain: gower (the radius is of it), in place of a radius by column.
+                relative: CW: the radius is a share of the value, or not (absolute).
+                within: CW: compare records only with those that share these columns' values.
+                k: LW_final, CW_final: factor, or auto: the largest that keeps the bound (auto).
+                alpha: SW: the weight; what epsilon or LW's bound allows unless told.
+                cap: BW: the largest weight, up to 1, or auto: what suits epsilon and rows (1).
+                cut: Censored, Recentred: how far below its largest log-likelihood a record is cut; 5 + log(levels / 2)
+                    of categories (8).
+                share: Recentred: part of epsilon that the first draw has (0.3).
+                reach: Recentred: how far from the first draw's a record's log-likelihood may count (1.25).
+                beta: BetaDivergence: larger is more robust (0.5).
+                bound: BetaDivergence: largest probability of one value; from the grid unless told.
+                rounds: Scored: rounds of noisy scores, 1 to 3; from epsilon and rows unless told.
+                clip: Scored: how many times its mean size a record's score counts; from public numbers unless told.
+                limits: Censored, Recentred, BetaDivergence: public limits of parameters, mean=1:1000,phi=1:100; of
+                    counts mean=0.1:1000000,phi=0.1:1000 unless told. Never read them off the table.
+                step: Censored, Recentred, BetaDivergence: public step of the grid, 0.01 or mean=0.005,phi=0.02; by the
+                    family unless told.
+        """
+        strange = [name for name in options if name not in OPTIONS]
+        if strange:
+            raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {strange[0]!r}")
+        given = {name: value for name, value in options.items() if value is not None}
+        limits, step = options.get("limits"), options.get("step")
+        self.model = table_model_of(formula, family, declared or {}, prior)
         # Of one formula with nothing declared gaps are refused, there is nothing to confirm, and weights are by record.
         self.undeclared = isinstance(formula, str) and not declared
         self.formulas = tuple(column.formula for column in self.model.columns)
         self.family = ", ".join(column.family for column in self.model.columns)
         self.prior = prior
-        given: dict[str, Any] = {"radius": radius, "relative": relative, "within": within, "distance": distance}
-        given |= {"scale": scale, "shift": shift, "k": k, "alpha": alpha, "cap": cap, "cut": cut}
-        given |= {"share": share, "reach": reach, "beta": beta, "bound": bound, "rounds": rounds, "clip": clip}
-        self.mechanism = _mechanism(mechanism, {name: value for name, value in given.items() if value is not None})
-        self.cut_is_given = cut is not None or isinstance(mechanism, Mechanism)
+        of_grid = options_of(*GRID)
+        self.mechanism = as_mechanism(mechanism, {name: given[name] for name in given if name not in of_grid})
+        self.cut_is_given = "cut" in given or isinstance(mechanism, Mechanism)
         self.m = require_whole("m", m)
-        self.epsilon = _positive("epsilon", epsilon)
-        _check_aim(self.mechanism, self.epsilon, given)
+        self.epsilon = positive_or_none("epsilon", epsilon)
+        check_aim(self.mechanism, self.epsilon, given)
         self.confirmed_public, self.read_off = confirm(
-            None if self.undeclared else self.model, _names("confirm_public", confirm_public)
+            None if self.undeclared else self.model, names_of("confirm_public", confirm_public)
         )
         if self.strict:
             refuse(self.read_off)
@@ -95,11 +134,11 @@ class Request:
         if several and not (limits is None and step is None):
             raise InputError("limits and step are of one column's public grid, found them with several columns")
         if self.scored:
-            _check_scored(family, sampler, prior, limits, step)
+            check_scored(family, sampler, prior, limits, step)
         self.grid = PublicGrid(limits or {}, step)
-        self.weights = _weights(weights, self.undeclared, self.strict)
-        _check_distance(self.mechanism, self.model, self.weights)
-        self.public = _names("public", public)
+        self.weights = weights_of(weights, self.undeclared, self.strict)
+        check_distance(self.mechanism, self.model, self.weights)
+        self.public = names_of("public", public)
         self.survey_weights = survey_weights
         if survey_weights is not None and survey_weights not in self.public:
             raise InputError(
@@ -157,7 +196,7 @@ class Request:
     @property
     def target(self) -> float | None:
         """The Lipschitz bound that weights are aimed at; None without an epsilon, and where there are no weights."""
-        return None if self.strict else _target(self.epsilon, self.m)
+        return None if self.strict else target_of(self.epsilon, self.m)
 
     @property
     def responses(self) -> tuple[str, ...]:
@@ -191,134 +230,11 @@ class Request:
         require(held, self.public, "declared public", listed)
 
 
-def _table_model(
-    formula: object, family: object, declared: Mapping[str, Mapping[str, Any]], prior: CoefficientPrior | None
-) -> TableModel:
-    """The table model that was given, or that formulas, families and declarations make."""
-    if isinstance(formula, TableModel):
-        if family is not None or declared:
-            raise InputError("family and declared must be left out with a TableModel, which states its own, found one")
-        return formula
-    if isinstance(formula, str):
-        alone = Formula.parse(formula)
-        if isinstance(checked := _family(family, prior), OwnModel):
-            if declared:
-                raise InputError("declared must be left out with an OwnModel, which is all there is to say, found some")
-            return TableModel.of([ColumnModel(alone, OWN, own=checked)])
-        formula, family = [formula], [checked]
-    if not isinstance(formula, tuple | list) or not all(isinstance(text, str) for text in formula):
-        raise InputError(f"formula must be text, several texts or a TableModel, found {found(formula)}")
-    families = [family] * len(formula) if isinstance(family, str) else family
-    if not isinstance(families, tuple | list) or len(families) != len(formula):
-        given = len(families) if isinstance(families, tuple | list) else 0
-        raise InputError(f"family must be one for all formulas or one for each, found {given} for {len(formula)}")
-    parsed = [Formula.parse(text) for text in formula]
-    unknown = sorted(set(declared) - {each.response for each in parsed})
-    if unknown:
-        raise InputError(f"declared must be of columns to synthesize, found {unknown[0]!r}")
-    columns = [
-        ColumnModel.of(each.text, name, declared=Declared.of(each.response, declared.get(each.response, {})))
-        for each, name in zip(parsed, families, strict=True)
+def _spelled_out(signature: inspect.Signature) -> inspect.Signature:
+    """A signature with the options of mechanisms one by one, as completion and `help` show them."""
+    own = [p for p in signature.parameters.values() if p.name != "self" and p.kind is not p.VAR_KEYWORD]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in get_type_hints(MechanismOptions).items()
     ]
-    return TableModel.of(columns)
-
-
-def _weights(weights: object, undeclared: bool, strict_mechanism: bool) -> str:
-    if weights not in ("record", "column"):
-        raise InputError(f"weights must be 'record' or 'column', found {found(weights)}")
-    if weights == "column" and (undeclared or strict_mechanism):
-        where = "a strict mechanism, which has none" if strict_mechanism else "one column"
-        raise InputError(f"weights per column need a table model and a mechanism with weights, found {where}")
-    return str(weights)
-
-
-def _check_distance(mechanism: Mechanism, model: TableModel, weights: str) -> None:
-    """Refuse a radius in one column's unit for a chain of several, and a distance for one column."""
-    for rule in mechanism.rules:
-        if not isinstance(rule, CW):
-            continue
-        several = len(model.columns) > 1
-        if isinstance(rule.radius, tuple):
-            for name, _ in rule.radius:
-                if name not in model.names or model.column(name).traits.levels:
-                    raise InputError(
-                        f"radius must be of columns to synthesize that hold numbers, found one for {name!r}, which is "
-                        "none"
-                    )
-        if rule.distance is not None and weights == "column":
-            raise InputError("distance must be left out with weights per column, which compare column by column")
-        if not several and rule.distance is not None:
-            raise InputError("distance must be left out with one column, found one")
-        if several and not (rule.relative or rule.distance or isinstance(rule.radius, tuple)):
-            raise InputError(
-                "radius must be one by column, relative, or of a named distance where several columns are "
-                "synthesized, found one number for all of them"
-            )
-
-
-def _family(family: object, prior: CoefficientPrior | None) -> str | OwnModel:
-    if isinstance(family, OwnModel):
-        if prior is not None:
-            raise InputError("prior must be left out with an OwnModel, which states its own, found one")
-        return family
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise InputError(f"family must be an OwnModel or one of {', '.join(FAMILIES)}, found {found(family)}")
-    if prior is not None and (isinstance(prior, type) or not hasattr(prior, "log_density")):
-        raise InputError(f"prior must be a prior such as NormalPrior(2.5), found {found(prior)}")
-    return family
-
-
-def _mechanism(mechanism: str | Mechanism, given: dict[str, Any]) -> Mechanism:
-    if isinstance(mechanism, str):
-        return named_mechanism(mechanism, **given)
-    if not isinstance(mechanism, Mechanism):
-        raise InputError(f"mechanism must be a name or a Mechanism, found {type(mechanism).__name__}")
-    if given:
-        raise InputError(f"{', '.join(given)} must be set in the rules of a Mechanism given whole, found beside it")
-    return mechanism
-
-
-def _check_aim(mechanism: Mechanism, epsilon: float | None, given: dict[str, Any]) -> None:
-    """Refuse a target for weights that have no dial, and a dial set by hand beside a target."""
-    if epsilon is None:
-        if mechanism.contribution is not None or any(isinstance(rule, BW) for rule in mechanism.rules):
-            raise InputError(
-                f"mechanism {mechanism.label!r} needs an epsilon, which decides what a record may do, found none"
-            )
-        return
-    if mechanism.contribution is not None:
-        return
-    if not mechanism.rules:
-        raise InputError(f"mechanism {mechanism.label!r} has no weights to aim at epsilon; leave epsilon out")
-    dial = mechanism.rules[-1].dial
-    if not (given.get(dial) is None or isinstance(given[dial], str)):
-        raise InputError(f"{dial} must be left out when epsilon is given, which decides it, found {found(given[dial])}")
-
-
-def _target(epsilon: float | None, m: int) -> float | None:
-    """Lipschitz bound at which m draws cost at most epsilon, in floating point too."""
-    if epsilon is None:
-        return None
-    return per_draw(epsilon, m) / 2
-
-
-def _check_scored(family: object, sampler: object, prior: object, limits: object, step: object) -> None:
-    """Refuse what `Scored` has no use for: it draws no posterior."""
-    if isinstance(family, OwnModel):
-        raise InputError("Scored must have a built-in family, found an OwnModel")
-    given = {"sampler": sampler, "prior": prior, "limits": limits, "step": step}
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(f"{name} must be left out with Scored, which draws from no posterior, found one")
-
-
-def _names(name: str, value: object) -> tuple[Any, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, tuple | list):
-        raise InputError(f"{name} must name columns, found {found(value)}")
-    return tuple(value)
-
-
-def _positive(name: str, value: object) -> float | None:
-    return None if value is None else require_positive(name, value)
+    return signature.replace(parameters=[*own, *options])

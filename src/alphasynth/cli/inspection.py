@@ -1,0 +1,67 @@
+"""A table's columns on the command line: `alphasynth inspect`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from alphasynth.cli.ledger import Json, print_table
+from alphasynth.cli.options import Delimiter, Encoding, TableHelp
+from alphasynth.cli.report import split
+from alphasynth.privacy.accounting import counted
+from alphasynth.runs.settings import Settings
+
+
+def inspect(
+    table: Annotated[str, TableHelp],
+    suggest: Annotated[
+        Path | None,
+        typer.Option(help="Write a model.toml of the whole table to this file, to be checked and edited by hand."),
+    ] = None,
+    public: Annotated[
+        list[str] | None, typer.Option(help="With --suggest: columns, comma-separated, that are public.")
+    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    as_json: Json = False,
+) -> None:
+    """Show a table's columns, types and distinct values, or suggest a model of all; for its holder's eyes only."""
+    from alphasynth.tables.opening import open_table
+
+    opened = open_table(table, delimiter=delimiter, encoding=encoding or Settings.encoding)
+    if suggest is not None:
+        _suggest(opened, suggest, split(public) or ())
+        return
+    from alphasynth.tables.inspection import inspect_table
+
+    profile = inspect_table(opened)
+    if as_json:
+        typer.echo(json.dumps(asdict(profile), indent=2))
+        return
+    distinct = "" if profile.distinct_rows is None else f", {profile.distinct_rows:,} of them distinct"
+    typer.echo(f"{counted(profile.rows, 'row')}{distinct}; {counted(len(profile.columns), 'column')} (confidential)")
+    heads = ("column", "type", "missing", "distinct", "count family", "")
+    lines = [(c.name, c.type, f"{c.missing:,}", f"{c.distinct:,}", c.family or "none", c.why) for c in profile.columns]
+    print_table([heads, *lines], right=(2, 3))
+    typer.echo("Families of a column of counts by itself; --suggest FILE writes a model of every column.")
+
+
+def _suggest(table: Any, path: Path, public: Sequence[str]) -> None:
+    """Write a suggestion and say what to do with it; names of columns only."""
+    from alphasynth.models.suggestion import suggest_model, write_suggestion
+
+    suggestion = suggest_model(table, public)
+    write_suggestion(suggestion, path)
+    typer.echo(f"{path}: a model of {counted(len(suggestion.model.columns), 'column')} (confidential until checked)")
+    for name, why in suggestion.left_out:
+        typer.echo(f"left out: {name} ({why})")
+    typer.echo(
+        "Levels, limits, gaps, families and formulas were read off the table, and are listed so (read_off_the_table): "
+        "check that they may be told, and take out of these lists what may, or confirm it on the command line. A "
+        f"strict mechanism refuses the rest.\nalphasynth synthesize TABLE --model {path} --confirm-public NAME,... ..."
+    )

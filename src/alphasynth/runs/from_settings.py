@@ -1,0 +1,152 @@
+"""From settings to what a run is made with: the synthesizer, and the table opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from alphasynth.catalogue import MechanismOptions
+from alphasynth.errors import InputError
+from alphasynth.inference.automatic import Automatic
+from alphasynth.inference.grid import Grid
+from alphasynth.inference.laplace import Laplace
+from alphasynth.inference.nuts import Nuts
+from alphasynth.inference.sampler import Sampler
+from alphasynth.models.coefficient_priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
+from alphasynth.models.table_model import TableModel
+from alphasynth.runs.settings import Settings
+from alphasynth.synthesizer import Synthesizer
+from alphasynth.tables.databases import DatabaseTable
+from alphasynth.tables.engine import FileTable
+from alphasynth.tables.opening import is_database, open_table
+
+SAMPLERS: dict[str, Callable[[], Sampler]] = {"automatic": Automatic, "laplace": Laplace, "nuts": Nuts, "grid": Grid}
+
+
+def synthesizer_of(settings: Settings) -> Synthesizer:
+    """The friendly front with these settings; it refuses what cannot go together."""
+    declared = declarations(settings)
+    return Synthesizer(
+        TableModel.read(Path(settings.model)) if settings.model is not None else settings.formula or "",
+        family=settings.family,
+        declared=declared,
+        confirm_public=settings.confirm_public,
+        weights=settings.weights,  # type: ignore[arg-type]
+        survey_weights=settings.survey_weights,
+        mechanism=settings.mechanism,
+        m=settings.m,
+        epsilon=settings.epsilon,
+        public=settings.public,
+        prior=_prior(settings.prior),
+        sampler=None if settings.sampler == "automatic" else SAMPLERS[settings.sampler](),
+        num_draws=settings.draws,
+        thresh=settings.thresh,
+        rows=settings.rows,
+        tables_per_draw=settings.tables_per_draw,
+        seed=settings.seed,
+        **mechanism_options(settings),
+    )
+
+
+def mechanism_options(settings: Settings) -> MechanismOptions:
+    """The mechanism's options as the front takes them: words such as age=5 become mappings."""
+    read = {"radius": _radius, "limits": _limits, "step": _step}
+    return cast(
+        MechanismOptions,
+        {name: read[name](value) if name in read else value for name, value in settings.options.items()},
+    )
+
+
+def declarations(settings: Settings) -> dict[str, dict[str, Any]]:
+    """What --levels, --range, --whole and --missing declare, by column."""
+    found: dict[str, dict[str, Any]] = {}
+    for word in settings.levels:
+        name, _, levels = word.partition("=")
+        found.setdefault(name.strip(), {})["levels"] = [_level(level) for level in levels.split("|")]
+    for word in settings.range:
+        name, pair = word.partition("=")[::2]
+        low, _, high = pair.partition(":")
+        try:
+            found.setdefault(name.strip(), {})["limits"] = [float(low), float(high)]
+        except ValueError:
+            raise InputError(f"--range must be NAME=LOW:HIGH, such as age=0:110, found {word!r}") from None
+    for name in settings.whole:
+        found.setdefault(name, {})["whole"] = True
+    for word in settings.missing:
+        name, _, what = word.partition("=")
+        found.setdefault(name.strip(), {})["missing"] = what.strip()
+    return found
+
+
+def _level(text: str) -> Any:
+    """A level as a number where it reads like one."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number == int(number) and "." not in text else number
+
+
+def _radius(given: float | Sequence[str]) -> float | dict[str, float]:
+    """One radius, or radii by column from words such as age=5."""
+    if isinstance(given, float | int):
+        return given
+    try:
+        if len(given) == 1 and "=" not in given[0]:
+            return float(given[0])
+        return {name.strip(): float(radius) for name, _, radius in (word.partition("=") for word in given)}
+    except ValueError:
+        raise InputError("--radius must be a number, or NAME=RADIUS for every column, found something else") from None
+
+
+def _limits(given: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Limits by parameter from words such as mean=1:1000."""
+    limits = {}
+    for word in given:
+        name, _, pair = word.partition("=")
+        low, _, high = pair.partition(":")
+        try:
+            limits[name.strip()] = (float(low), float(high))
+        except ValueError:
+            raise InputError(f"--limits must be NAME=LOW:HIGH, such as mean=1:1000, found {word!r}") from None
+    return limits
+
+
+def _step(given: Sequence[str]) -> float | dict[str, float]:
+    """One step for all parameters, 0.01, or steps by parameter from words such as mean=0.005."""
+    try:
+        if len(given) == 1 and "=" not in given[0]:
+            return float(given[0])
+        return {name.strip(): float(step) for name, _, step in (word.partition("=") for word in given)}
+    except ValueError:
+        raise InputError("--step must be a number or NAME=STEP, such as mean=0.005, found something else") from None
+
+
+def _prior(text: str | None) -> CoefficientPrior | None:
+    name, _, scale = (text or "").partition(":")
+    if name == "normal":
+        try:
+            return NormalPrior(float(scale)) if scale else NormalPrior()
+        except ValueError:
+            raise InputError(f"--prior normal:SCALE must have a number for its scale, found {scale!r}") from None
+    return {"": None, "lkj": LkjPrior(), "scale_mixture": ScaleMixturePrior()}[name]
+
+
+def open_settings(settings: Settings) -> FileTable | DatabaseTable:
+    """The table that settings name, opened as they say."""
+    if settings.unit is not None and settings.unit in synthesizer_of(settings).responses:
+        raise InputError("--unit must be another column than a synthesized one, found the same")
+    if settings.by_row and is_database(settings.table):
+        raise InputError("--by-row needs a file, whose rows have numbers, found a table of a database")
+    return open_table(
+        settings.table,
+        unit=settings.unit,
+        max_rows=settings.max_rows,
+        in_order=settings.by_row,
+        sort_rows=settings.sort_rows,
+        delimiter=settings.delimiter,
+        encoding=settings.encoding,
+        verbatim=settings.format in (None, "csv", "tsv"),
+        seed=settings.seed,
+    )

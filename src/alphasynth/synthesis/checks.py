@@ -1,0 +1,155 @@
+"""What can be refused of a request before a table is seen: formulas, families, weights, aims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from alphasynth.errors import InputError, found, require_positive
+from alphasynth.mechanisms.mechanism import Mechanism, named_mechanism
+from alphasynth.mechanisms.rules import BW, CW
+from alphasynth.models.coefficient_priors import CoefficientPrior
+from alphasynth.models.families import FAMILIES, OWN
+from alphasynth.models.formula import Formula
+from alphasynth.models.own_model import OwnModel
+from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.privacy.accounting import per_draw
+from alphasynth.tables.declared import Declared
+
+
+def table_model_of(
+    formula: object, family: object, declared: Mapping[str, Mapping[str, Any]], prior: CoefficientPrior | None
+) -> TableModel:
+    """The table model that was given, or that formulas, families and declarations make."""
+    if isinstance(formula, TableModel):
+        if family is not None or declared:
+            raise InputError("family and declared must be left out with a TableModel, which states its own, found one")
+        return formula
+    if isinstance(formula, str):
+        alone = Formula.parse(formula)
+        if isinstance(checked := family_of(family, prior), OwnModel):
+            if declared:
+                raise InputError("declared must be left out with an OwnModel, which is all there is to say, found some")
+            return TableModel.of([ColumnModel(alone, OWN, own=checked)])
+        formula, family = [formula], [checked]
+    if not isinstance(formula, tuple | list) or not all(isinstance(text, str) for text in formula):
+        raise InputError(f"formula must be text, several texts or a TableModel, found {found(formula)}")
+    families = [family] * len(formula) if isinstance(family, str) else family
+    if not isinstance(families, tuple | list) or len(families) != len(formula):
+        given = len(families) if isinstance(families, tuple | list) else 0
+        raise InputError(f"family must be one for all formulas or one for each, found {given} for {len(formula)}")
+    parsed = [Formula.parse(text) for text in formula]
+    unknown = sorted(set(declared) - {each.response for each in parsed})
+    if unknown:
+        raise InputError(f"declared must be of columns to synthesize, found {unknown[0]!r}")
+    columns = [
+        ColumnModel.of(each.text, name, declared=Declared.of(each.response, declared.get(each.response, {})))
+        for each, name in zip(parsed, families, strict=True)
+    ]
+    return TableModel.of(columns)
+
+
+def weights_of(weights: object, undeclared: bool, strict_mechanism: bool) -> str:
+    """What has a weight, a record or each of its columns; refuse the latter where there are none."""
+    if weights not in ("record", "column"):
+        raise InputError(f"weights must be 'record' or 'column', found {found(weights)}")
+    if weights == "column" and (undeclared or strict_mechanism):
+        where = "a strict mechanism, which has none" if strict_mechanism else "one column"
+        raise InputError(f"weights per column need a table model and a mechanism with weights, found {where}")
+    return str(weights)
+
+
+def check_distance(mechanism: Mechanism, model: TableModel, weights: str) -> None:
+    """Refuse a radius in one column's unit for a chain of several, and a distance for one column."""
+    for rule in mechanism.rules:
+        if not isinstance(rule, CW):
+            continue
+        several = len(model.columns) > 1
+        if isinstance(rule.radius, tuple):
+            for name, _ in rule.radius:
+                if name not in model.names or model.column(name).traits.levels:
+                    raise InputError(
+                        f"radius must be of columns to synthesize that hold numbers, found one for {name!r}, which is "
+                        "none"
+                    )
+        if rule.distance is not None and weights == "column":
+            raise InputError("distance must be left out with weights per column, which compare column by column")
+        if not several and rule.distance is not None:
+            raise InputError("distance must be left out with one column, found one")
+        if several and not (rule.relative or rule.distance or isinstance(rule.radius, tuple)):
+            raise InputError(
+                "radius must be one by column, relative, or of a named distance where several columns are "
+                "synthesized, found one number for all of them"
+            )
+
+
+def family_of(family: object, prior: CoefficientPrior | None) -> str | OwnModel:
+    """The family of one plain column; refuse what is none, and a prior that it cannot have."""
+    if isinstance(family, OwnModel):
+        if prior is not None:
+            raise InputError("prior must be left out with an OwnModel, which states its own, found one")
+        return family
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise InputError(f"family must be an OwnModel or one of {', '.join(FAMILIES)}, found {found(family)}")
+    if prior is not None and (isinstance(prior, type) or not hasattr(prior, "log_density")):
+        raise InputError(f"prior must be a prior such as NormalPrior(2.5), found {found(prior)}")
+    return family
+
+
+def as_mechanism(mechanism: str | Mechanism, given: dict[str, Any]) -> Mechanism:
+    """The mechanism named, with the options given, or the one given whole, which has its own."""
+    if isinstance(mechanism, str):
+        return named_mechanism(mechanism, **given)
+    if not isinstance(mechanism, Mechanism):
+        raise InputError(f"mechanism must be a name or a Mechanism, found {type(mechanism).__name__}")
+    if given:
+        raise InputError(f"{', '.join(given)} must be set in the rules of a Mechanism given whole, found beside it")
+    return mechanism
+
+
+def check_aim(mechanism: Mechanism, epsilon: float | None, given: dict[str, Any]) -> None:
+    """Refuse a target for weights that have no dial, and a dial set by hand beside a target."""
+    if epsilon is None:
+        if mechanism.contribution is not None or any(isinstance(rule, BW) for rule in mechanism.rules):
+            raise InputError(
+                f"mechanism {mechanism.label!r} needs an epsilon, which decides what a record may do, found none"
+            )
+        return
+    if mechanism.contribution is not None:
+        return
+    if not mechanism.rules:
+        raise InputError(f"mechanism {mechanism.label!r} has no weights to aim at epsilon; leave epsilon out")
+    dial = mechanism.rules[-1].dial
+    if not (given.get(dial) is None or isinstance(given[dial], str)):
+        raise InputError(f"{dial} must be left out when epsilon is given, which decides it, found {found(given[dial])}")
+
+
+def target_of(epsilon: float | None, m: int) -> float | None:
+    """Lipschitz bound at which m draws cost at most epsilon, in floating point too."""
+    if epsilon is None:
+        return None
+    return per_draw(epsilon, m) / 2
+
+
+def check_scored(family: object, sampler: object, prior: object, limits: object, step: object) -> None:
+    """Refuse what `Scored` has no use for: it draws no posterior."""
+    if isinstance(family, OwnModel):
+        raise InputError("Scored must have a built-in family, found an OwnModel")
+    given = {"sampler": sampler, "prior": prior, "limits": limits, "step": step}
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name} must be left out with Scored, which draws from no posterior, found one")
+
+
+def names_of(name: str, value: object) -> tuple[Any, ...]:
+    """Names of columns, of which one may stand alone."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, tuple | list):
+        raise InputError(f"{name} must name columns, found {found(value)}")
+    return tuple(value)
+
+
+def positive_or_none(name: str, value: object) -> float | None:
+    """The value, if it is positive and finite, or nothing."""
+    return None if value is None else require_positive(name, value)
