@@ -97,8 +97,8 @@ class Synthesizer(Request):
         promised = scored_terms(self, carried) if paths else strict.terms(problem, released)
         marks = {} if bound is None or self.model is None else stated_marks(bound, self.model, self.read_off)
         guarantee = Guarantee(
-            formula="; ".join(formula.text for formula in self.formulas),
-            family=self.family if isinstance(self.family, str) else "a model of the user's own",
+            formulas=tuple(formula.text for formula in self.formulas),
+            families=self.families,
             mechanism=self.mechanism.label,
             rules=tuple(type(rule).__name__ for rule in self.mechanism.rules),
             delta=trail.delta,
@@ -113,14 +113,14 @@ class Synthesizer(Request):
             public_columns=self.public,
             releasable=self.seed is None,
             strict=promised,
-            columns=() if bound is None else stated_columns(bound, promised, self.epsilon),
+            columns=() if bound is None else stated_columns(bound, promised),
             declared_public={} if bound is None else stated_declarations(bound, marks),
             confirmed_public=self.confirmed_public,
             read_off_the_table=marks,
             weights=self.weights,
         )
         if grouped is not None and grouped.unit is not None:
-            guarantee = replace(guarantee, unit=str(grouped.unit), max_rows=grouped.unit.max_rows)
+            guarantee = replace(guarantee, unit_column=grouped.unit.column, max_rows=grouped.unit.max_rows)
         row_numbers = None if grouped is None else grouped.rows
         self._outcome = _Outcome(key, problem, bound, model, trail, picked, layout, guarantee, row_numbers, paths)
         if paths:

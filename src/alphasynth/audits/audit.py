@@ -37,9 +37,10 @@ from alphasynth.mechanisms.scored_fit import Path, scorable
 from alphasynth.mechanisms.strict import Recentring
 from alphasynth.models.counts import NegativeBinomial, Poisson
 from alphasynth.models.two_part import ZeroInflated
+from alphasynth.privacy.accounting import total
 from alphasynth.privacy.divergence import AUDIT_DELTA
-from alphasynth.privacy.guarantee import INSTANCE, TARGET
 from alphasynth.privacy.randomness import Key
+from alphasynth.privacy.scopes import INSTANCE, TARGET
 from alphasynth.tables.records import Records
 
 AUDITS = ("density", "draw", "black-box")
@@ -330,7 +331,7 @@ def scored_losses(subject: Subject, problem: AnyProblem, around: Sequence[Neighb
     """
     held = blocks_of(problem)[0].records
     spent = np.zeros(held.size)
-    claim = 0.0
+    costs = list[float]()
     for block, path in zip(blocks_of(problem), subject.paths, strict=True):
         records = scorable(block, plain(block.model))
         by_line = np.full(block.rows.size, path.plan.start)
@@ -338,7 +339,8 @@ def scored_losses(subject: Subject, problem: AnyProblem, around: Sequence[Neighb
             added = np.abs(contributions(path.parameters, step, records)).sum(axis=0)
             by_line += step.epsilon * added / SCORE_QUANTA
         spent += by_line[block.rows.of]
-        claim += path.plan.start + sum(one.epsilon for one in path.plan.rounds)
+        costs += [path.plan.start, *(one.epsilon for one in path.plan.rounds)]
+    claim = total(costs)
     return [Found(neighbour.name, float(spent[neighbour.row]), claim) for neighbour in around]
 
 

@@ -21,6 +21,7 @@ from alphasynth.mechanisms.rules import BW, CW, LW, SW, Reweight, Rule, kind, se
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.model import Model
 from alphasynth.models.priors import LinearPrior
+from alphasynth.privacy.accounting import epsilon_of
 from alphasynth.privacy.randomness import Key, child
 
 BELOW_ONE = 1 - 1e-6  # re-weighting that keeps the bound asks for k < 1
@@ -193,7 +194,7 @@ def budget_weights(problem: AnyProblem, rule: Rule, guide: Sequence[np.ndarray])
 def settled(rule: BW, target: float, problem: AnyProblem) -> BW:
     """Budget weights with their bound, and a cap that is `auto_cap` where it was left to that."""
     models = [block.model for block in blocks_of(problem)]
-    cap = auto_cap(2 * target, models, problem.records.n) if rule.cap == "auto" else rule.cap
+    cap = auto_cap(epsilon_of(target), models, problem.records.n) if rule.cap == "auto" else rule.cap
     return replace(rule, bound=target, cap=cap)
 
 

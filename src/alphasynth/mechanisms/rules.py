@@ -13,6 +13,7 @@ import numpy as np
 from alphasynth.errors import InputError, found
 from alphasynth.mechanisms.chain import AnyFit, JointFit
 from alphasynth.models.model import Array
+from alphasynth.privacy.accounting import split
 from alphasynth.tables.nearness import count_inside, count_inside_all, count_near
 from alphasynth.tables.records import Records
 
@@ -305,15 +306,15 @@ class PerColumn:
         """Next alpha (distinct rows, columns)."""
         assert isinstance(fit, JointFit), "only chains have weights per column"
         found = [
-            self._of(share)(replace(records, response=name), one)
-            for name, one, share in zip(fit.names, fit.columns, self.shares, strict=True)
+            rule(replace(records, response=name), one)
+            for name, one, rule in zip(fit.names, fit.columns, self._rules(), strict=True)
         ]
         return np.stack(found, axis=1)
 
-    def _of(self, share: float) -> Rule:
+    def _rules(self) -> list[Rule]:
         if isinstance(self.rule, BW) and self.rule.bound is not None:
-            return replace(self.rule, bound=self.rule.bound * share)
-        return self.rule
+            return [replace(self.rule, bound=part) for part in split(self.rule.bound, 1, self.shares)]
+        return [self.rule] * len(self.shares)
 
 
 def kind(rule: Rule) -> Rule:

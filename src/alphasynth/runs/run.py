@@ -26,7 +26,8 @@ from alphasynth.mechanisms.rules import Given
 from alphasynth.models.priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
 from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.accounting import of_unit
-from alphasynth.privacy.guarantee import INSTANCE, PublicGuarantee
+from alphasynth.privacy.guarantee import PublicGuarantee
+from alphasynth.privacy.scopes import INSTANCE
 from alphasynth.runs.budget import Request
 from alphasynth.runs.files import state, write_confidential, write_json
 from alphasynth.runs.folder import Staging, plan, staged
@@ -96,7 +97,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         write_json(staging.release / "guarantee.json", statement)
         clock.last()
         used = replace(settings, ledger=str(ledger.path), out=str(out))
-        write_confidential(staging, used, synthesizer, clock.seconds, audited)
+        write_confidential(staging, used, synthesizer, statement, clock.seconds, audited)
         clock.rendering()
         pages = (NAME,) if settings.report and _rendered(staging.path) else ()
     return Report(out, (*files, "guarantee.json", *pages), public, statement, ledger.path)

@@ -14,8 +14,9 @@ from alphasynth.mechanisms.fit import Problem
 from alphasynth.mechanisms.mechanism import Step, Trail, Watch, ignore, run
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.table_model import TableModel
-from alphasynth.privacy.guarantee import StrictTerms
+from alphasynth.privacy.accounting import within
 from alphasynth.privacy.randomness import Key, child
+from alphasynth.privacy.strict_terms import StrictTerms
 from alphasynth.synthesis.generation import TableMaker
 from alphasynth.synthesis.preparation import bind, bind_model, epsilons_of, mechanism_of
 from alphasynth.synthesis.request import Request
@@ -58,7 +59,7 @@ def carry_out(key: Key, request: Request, model: TableModel | None, records: Rec
     if bound is None:
         assert isinstance(problem, Problem), "one column"
         assert request.epsilon is not None, "checked at the door"
-        fitted, path = scored_fit.fit_alone(key, problem, scored, request.epsilon)
+        fitted, path = scored_fit.fit_alone(key, problem, scored, within(request.epsilon))
         paths: tuple[scored_fit.Path, ...] = (path,)
     else:
         fitted, paths = scored_fit.fit_table(key, bound, scored, epsilons_of(request, bound.model))
@@ -70,7 +71,7 @@ def scored_terms(request: Request, carried: Carried) -> StrictTerms:
     """What the promise of noisy scores rests on."""
     assert request.epsilon is not None, "checked at the door"
     alone = carried.bound is None
-    epsilons = (request.epsilon,) if alone else epsilons_of(request, carried.bound.model)  # type: ignore[union-attr]
+    epsilons = (within(request.epsilon),) if alone else epsilons_of(request, carried.bound.model)  # type: ignore[union-attr]
     return scored_fit.terms(carried.names, carried.paths, epsilons)
 
 

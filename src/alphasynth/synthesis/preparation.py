@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from alphasynth.models.model import Model, Rows
 from alphasynth.models.own_model import OwnModel
 from alphasynth.models.priors import NormalPrior
 from alphasynth.models.table_model import ColumnModel, TableModel
-from alphasynth.privacy.accounting import per_draw, split
+from alphasynth.privacy.accounting import first_parts, per_draw, split, within
 from alphasynth.synthesis.public_types import with_public_types
 from alphasynth.synthesis.request import Request
 from alphasynth.synthesis.simulation import Layout
@@ -84,13 +85,14 @@ def bind(request: Request, records: Records) -> Problem:
     if isinstance(request.family, OwnModel):
         model, rows = request.family.bind(formula, records, request.strict)
     else:
+        assert request.family is not None, "one column"
         prior = CHAIN_PRIOR if request.scored else request.prior
         model, rows = bind_column(formula, request.family, records, prior, request.strict)
     contribution = request.mechanism.contribution
     if contribution is None or isinstance(contribution, Scored):
-        return _problem(request, records, model, rows)
+        return _problem(request, records, model, rows, _first(request, (1.0,), 0))
     assert request.epsilon is not None, "checked at the door"
-    share = per_draw(request.epsilon, request.m)
+    share = per_draw(within(request.epsilon), request.m)
     return _strict_problem(request, records, model, rows, contribution, share, request.sampler, request.grid)
 
 
@@ -108,7 +110,8 @@ def bind_model(request: Request, model: TableModel, records: Records) -> BoundTa
         if isinstance(sampler, PublicGrid) and "X" in rows.columns:
             raise InputError("a public grid takes columns without covariates in a table model, found some with")
         if not request.strict or request.scored:
-            return _problem(request, records, column, rows, whole.shares[number], _cut(whole.columns[number]))
+            first, cut = _first(request, whole.shares, number), _cut(whole.columns[number])
+            return _problem(request, records, column, rows, first, cut)
         contribution = _contribution(request, whole.columns[number])
         grid = request.grid if whole.names[number] in model.names else PublicGrid()  # that of a part is its default
         return _strict_problem(request, records, column, rows, contribution, epsilons[number], sampler, grid)
@@ -122,7 +125,7 @@ def bind_model(request: Request, model: TableModel, records: Records) -> BoundTa
 def epsilons_of(request: Request, model: TableModel) -> tuple[float, ...]:
     """What each column may cost: in each draw, or where noise is added once, in all."""
     assert request.epsilon is not None, "checked at the door"
-    return split(request.epsilon, 1 if request.scored else request.m, model.shares)
+    return split(within(request.epsilon), 1 if request.scored else request.m, model.shares)
 
 
 def mechanism_of(request: Request, problem: AnyProblem) -> Mechanism:
@@ -133,14 +136,19 @@ def mechanism_of(request: Request, problem: AnyProblem) -> Mechanism:
     return replace(request.mechanism, rules=rules)
 
 
+def _first(request: Request, shares: Sequence[float], number: int) -> float | None:
+    """What the draw may cost that a column's budget weights are made from; None where there are no such weights."""
+    if request.target is None or not any(isinstance(rule, BW) for rule in request.mechanism.rules):
+        return None
+    return first_parts(request.target, request.m, shares)[number]
+
+
 def _problem(
-    request: Request, records: Records, model: Model, rows: Rows, share: float = 1.0, cut: float = Censored.cut
+    request: Request, records: Records, model: Model, rows: Rows, first: float | None, cut: float = Censored.cut
 ) -> Problem:
     """The problem of a column; of budget weights with the guide, which has half of the column's share of epsilon."""
     problem = Problem(records, model, rows, request.sampler or Automatic(), request.num_draws, request.thresh)
-    if request.target is None or not any(isinstance(rule, BW) for rule in request.mechanism.rules):
-        return problem
-    return replace(problem, guide=guide_of(problem, request.m * request.target * share, cut))
+    return problem if first is None else replace(problem, guide=guide_of(problem, first, cut))
 
 
 def _strict_problem(

@@ -21,8 +21,8 @@ from alphasynth.models.formula import Formula
 from alphasynth.models.own_model import OwnModel
 from alphasynth.models.priors import CoefficientPrior
 from alphasynth.models.table_model import ColumnModel, TableModel
-from alphasynth.privacy.accounting import per_draw
-from alphasynth.privacy.guarantee import scope_of
+from alphasynth.privacy.accounting import bound_of, per_draw, within
+from alphasynth.privacy.scopes import scope_of
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.frames import require
 
@@ -74,7 +74,7 @@ class Request:
         """Check everything that can be checked without the table."""
         self.model = _table_model(formula, family, declared or {}, prior)
         self.formulas = _formulas(formula, self.model)
-        self.family = _family(family, prior) if self.model is None else ", ".join(c.family for c in self.model.columns)
+        self.family = _family(family, prior) if self.model is None else None  # of one column without a table model
         self.prior = prior
         given: dict[str, Any] = {"radius": radius, "relative": relative, "within": within, "distance": distance}
         given |= {"scale": scale, "shift": shift, "k": k, "alpha": alpha, "cap": cap, "cut": cut}
@@ -161,6 +161,13 @@ class Request:
     def target(self) -> float | None:
         """The Lipschitz bound that weights are aimed at; None without an epsilon, and where there are no weights."""
         return None if self.strict else _target(self.epsilon, self.m)
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Names of the families of the columns to synthesize; of a model of the user's own, that of its kind."""
+        if self.model is not None:
+            return tuple(column.family for column in self.model.columns)
+        return (self.family if isinstance(self.family, str) else OwnModel.__name__,)
 
     @property
     def responses(self) -> tuple[str, ...]:
@@ -306,7 +313,7 @@ def _target(epsilon: float | None, m: int) -> float | None:
     """Lipschitz bound at which m draws cost at most epsilon, in floating point too."""
     if epsilon is None:
         return None
-    return per_draw(epsilon, m) / 2
+    return bound_of(per_draw(within(epsilon), m))
 
 
 def _check_scored(family: object, sampler: object, prior: object, limits: object, step: object) -> None:
