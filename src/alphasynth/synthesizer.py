@@ -96,8 +96,8 @@ class Synthesizer(Request):
         promised = scored_terms(self, carried) if paths else strict.terms(bound.chain, released)
         marks = stated_marks(bound, self.model, self.read_off)
         guarantee = Guarantee(
-            formula="; ".join(formula.text for formula in self.formulas),
-            family=self.family,
+            formulas=tuple(formula.text for formula in self.formulas),
+            families=self.families,
             mechanism=self.mechanism.label,
             rules=tuple(type(rule).__name__ for rule in self.mechanism.rules),
             delta=trail.delta,
@@ -112,14 +112,14 @@ class Synthesizer(Request):
             public_columns=self.public,
             releasable=self.seed is None,
             strict=promised,
-            columns=stated_columns(bound, promised, self.epsilon),
+            columns=stated_columns(bound, promised),
             declared_public=stated_declarations(bound, marks),
             confirmed_public=self.confirmed_public,
             read_off_the_table=marks,
             weights=self.weights,
         )
         if grouped is not None and grouped.unit is not None:
-            guarantee = replace(guarantee, unit=str(grouped.unit), max_rows=grouped.unit.max_rows)
+            guarantee = replace(guarantee, unit_column=grouped.unit.column, max_rows=grouped.unit.max_rows)
         row_numbers = None if grouped is None else grouped.rows
         self._outcome = _Outcome(key, bound, model, trail, picked, layout, guarantee, row_numbers, paths)
         if paths:

@@ -12,6 +12,7 @@ from alphasynth.evaluation.values import Values
 from alphasynth.pages import page
 from alphasynth.pages.marks import Figure, Panel, Reference, violin
 from alphasynth.pages.palette import CONFIDENTIAL, colours
+from alphasynth.privacy.accounting import epsilon_of
 from alphasynth_studies.before_after import BEFORE, WEIGHTED, Told, results_of, signed
 from alphasynth_studies.statements import means_in_words, shares
 from alphasynth_studies.synthesizers import STATISTICS
@@ -76,7 +77,7 @@ def _setting_table(results: dict[str, Any], caption: str) -> page.Block:
         (
             label,
             page.bound(r["delta"]["mean"]),
-            page.bound(2 * r["delta"]["mean"]),
+            page.bound(epsilon_of(r["delta"]["mean"])),
             r["mean_alpha"]["mean"],
             *(r["rmse"][name] for name in (*STATISTICS, "sd")),
             r["loss"]["mean"],

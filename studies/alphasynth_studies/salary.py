@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from alphasynth.pages import page
-from alphasynth.privacy.accounting import round_up
+from alphasynth.privacy.accounting import epsilon_of, round_up
 from alphasynth_studies import before_after_page as drawn
 from alphasynth_studies import salaries
 from alphasynth_studies.before_after import Told, results_of
@@ -138,7 +138,7 @@ def _sensitivity(variants: Mapping[str, Sequence[Measured]]) -> dict[str, Any]:
 def sensitivity_words(sensitivity: Mapping[str, Any]) -> str:
     """What the unit and the zeros do."""
     dollars, thousands, positive = (sensitivity[name] for name in ("as above", "thousands", "without zeros"))
-    lw = [round_up(2 * variant["delta"]["LW"]) for variant in (dollars, thousands, positive)]
+    lw = [round_up(epsilon_of(variant["delta"]["LW"])) for variant in (dollars, thousands, positive)]
     turned = [
         statement.words
         for statement in STATEMENTS

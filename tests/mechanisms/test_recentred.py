@@ -90,7 +90,7 @@ def test_the_guarantee_states_both_parts_and_no_rho(mixture):
     assert public.exact
     assert public.epsilon == 4.0
     assert public.rho is None
-    assert public.contribution[0] == "Recentred"
+    assert [one.name for one in public.contribution] == ["Recentred"]
     assert one.guarantee_.epsilon_total <= 4.0
 
 

@@ -120,14 +120,20 @@ def test_a_report_takes_nothing_from_an_edited_release(table, capsys, options):
     capsys.readouterr()
     for payload in PAYLOADS[:3]:
         for fields in (
-            {"formula": f"visits ~ {payload}"},
+            {"formulas": [f"visits ~ {payload}"]},
+            {"formula": f"visits ~ {payload}"},  # no such name: what is not known is not passed over
             {"columns": [{"column": "visits", "formula": f"visits ~ {payload}", **FAMILY}]},
-            {"formula": "visits ~ age + I(age ** 2)"},
+            {"formulas": ["visits ~ age + I(age ** 2)"]},
+            {"contribution": [{}]},
+            {"contribution": [{"column": "visits", "name": "Censored", "parts": []}]},
+            {"grid": [{"column": "visits", "axes": [], "quanta": 0.5}]},
             {"columns": [{"column": "visits", "formula": "visits ~ age", **FAMILY}]},
             {"columns": [{}]},
             {"declared_public": {"visits": 1}},
             {"rules": ["LW"]},
             {"promise": "all is well"},
+            {"statement": "all is well"},
+            {"unit": "nothing"},
             {"delta": 0.5, "rho": 1e-300},
             {"tables": [{"file": "../../visits.csv"}]},
             {"tables": [{"file": "synthetic_01.csv"}] * 2},

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 
 from alphasynth.privacy.accounting import concentrated, epsilon_at, per_draw, round_up, times
 from alphasynth.privacy.divergence import gaussian_epsilon
-from alphasynth.privacy.guarantee import ROW, SCOPES, Guarantee, PublicGuarantee, StrictTerms, promise_of, scope_of
+from alphasynth.privacy.guarantee import Guarantee, PublicGuarantee
+from alphasynth.privacy.promises import SCOPES, promise_of
+from alphasynth.privacy.scopes import scope_of
+from alphasynth.privacy.strict_terms import ColumnGrid, Contribution, GridAxis, Part, StrictTerms
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesizer import Synthesizer
 
@@ -68,7 +71,7 @@ def test_the_public_part_holds_the_policys_number_and_not_the_realised_one():
 
 def test_a_unit_of_several_rows_costs_that_many_times_as_much():
     unit = "all rows that share a value of 'person' (at most 3)"
-    three = dataclasses.replace(GUARANTEE, max_rows=3, unit=unit, policy_epsilon=0.1)
+    three = dataclasses.replace(GUARANTEE, max_rows=3, unit_column="person", policy_epsilon=0.1)
     assert three.epsilon_unit == pytest.approx(3 * three.epsilon_total)
     assert Fraction(three.epsilon_unit) >= 3 * Fraction(three.epsilon_total), "never rounded down"
     assert (three.public().epsilon, three.public().policy_epsilon, three.public().max_rows) == (0.3, 0.1, 3)
@@ -82,7 +85,8 @@ def test_a_product_is_never_below_the_exact_one(number, value):
     assert times(number, value) <= number * value * (1 + 1e-15)
 
 
-PLAIN = {"str", "bool", "int", "float", "float | None", "tuple[str, ...]"}
+TERMS = (Contribution, Part, ColumnGrid, GridAxis)
+PLAIN = {"str", "str | None", "bool", "int", "float", "float | None", "tuple[str, ...]"}
 
 
 def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
@@ -92,6 +96,8 @@ def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
     assert of_columns == {"columns": "tuple[dict[str, Any], ...]", "declared_public": "dict[str, Any]"}
     by_column = {fields.pop(name) for name in ("confirmed_public", "read_off_the_table")}
     assert by_column == {"dict[str, list[str]]"}  # names of columns and of facts
+    of_terms = {name: fields.pop(name) for name in ("contribution", "grid")}  # as what these are made of
+    assert of_terms == {"contribution": "tuple[Contribution, ...]", "grid": "tuple[ColumnGrid, ...]"}
     assert set(fields.values()) <= PLAIN
     policy = ["epsilon", "policy_epsilon", "thresh"]
     strict = ["scalar", "epsilon_replace", "rho", "delta", "epsilon_at_delta"]  # of policy and public inputs alone
@@ -109,6 +115,16 @@ def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
             object.__new__(kind).alpha = np.ones(3)
 
 
+def test_terms_of_a_strict_promise_are_names_and_public_numbers():
+    """No array, no record: and numbers by name, of the policy's budget and of settings alone."""
+    kinds = {kind.__name__: {each.name: each.type for each in dataclasses.fields(kind)} for kind in TERMS}
+    assert kinds["Contribution"].pop("parts") == "tuple[Part, ...]"
+    assert kinds["Contribution"].pop("prior") == "dict[str, Any] | None"
+    assert kinds["Part"].pop("numbers") == "dict[str, float]"
+    assert kinds["ColumnGrid"].pop("axes") == "tuple[GridAxis, ...]"
+    assert {type_ for fields in kinds.values() for type_ in fields.values()} <= PLAIN
+
+
 def test_what_is_said_of_columns_is_of_the_model_alone():
     """Two tables with the same model: the same words and numbers, whatever the records."""
     rng = np.random.default_rng(0)
@@ -124,8 +140,11 @@ def test_what_is_said_of_columns_is_of_the_model_alone():
     assert {type(value) for entry in stated[0].columns for value in entry.values()} == {str, float}
 
 
-def strict_guarantee(epsilon=4.0, m=2, max_rows=1, grid=("mean", "quantum")):
-    terms = StrictTerms(per_draw(epsilon, m), ("Censored",), grid, 0.25)
+GRID = ColumnGrid("y", (GridAxis("mean", 0.1, 9.0, 0.1, 90, False),), 1 << 20)
+
+
+def strict_guarantee(epsilon=4.0, m=2, max_rows=1, grid=(GRID,)):
+    terms = StrictTerms(per_draw(epsilon, m), (Contribution("y", "Censored", (Part("draw", 2.0),)),), grid, 0.25)
     return Guarantee(
         mechanism="Censored",
         rules=(),
@@ -137,7 +156,7 @@ def strict_guarantee(epsilon=4.0, m=2, max_rows=1, grid=("mean", "quantum")):
         policy_epsilon=epsilon,
         strict=terms,
         max_rows=max_rows,
-        unit=ROW if max_rows == 1 else "one person",
+        unit_column=None if max_rows == 1 else "person",
     )
 
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
 from alphasynth.privacy.accounting import of_unit
+from alphasynth.privacy.decimals import shown, shown_left
 from alphasynth.runs import folder as run_folder
-from alphasynth.runs.budget import LedgerError, Request, balance, shown
+from alphasynth.runs.budget import LedgerError, Request, balance
 from alphasynth.runs.ledger import Ledger
 
 
@@ -72,6 +73,30 @@ def test_a_cap_refuses_what_would_exceed_it_and_nothing_else(ledger):
     reserve(ledger, "e", 0.1)
     ledger.set_cap("salaries", 1.0)  # the latest cap counts
     reserve(ledger, "f", 0.7)
+
+
+def test_ten_runs_of_a_tenth_are_one_and_an_eleventh_is_refused(ledger):
+    """Ten floats of 0.1 are a little more than 1; what was written down is a tenth."""
+    ledger.set_cap("salaries", 1.0)
+    for number in range(10):
+        reserve(ledger, f"run{number}", 0.1)
+    assert held(ledger).spent == 1
+    with pytest.raises(LedgerError, match=r"cap of 1, of which 1 is spent or reserved: a run of epsilon 0.1 would"):
+        reserve(ledger, "run10", 0.1)
+
+
+@given(st.lists(st.floats(1e-6, 50), min_size=1, max_size=5))
+@settings(deadline=None, max_examples=30)
+def test_realised_epsilons_are_noted_and_summed_without_being_rounded_down(tmp_path_factory, epsilons):
+    """They are floats and not decimals; written down, none may come out below what it is."""
+    ledger = Ledger.open(tmp_path_factory.mktemp("ledger") / "ledger.sqlite")
+    for number, epsilon in enumerate(epsilons):
+        reserve(ledger, f"run{number}", None)
+        ledger.append("release", f"run{number}", epsilon)
+    exact = sum(map(Fraction, epsilons))
+    assert held(ledger).released >= exact
+    assert held(ledger).released <= exact * (1 + Fraction(1, 10**15))
+    assert Fraction(shown(held(ledger).released)) >= exact
 
 
 def test_under_a_cap_a_name_and_a_budget_are_required(ledger):
@@ -412,3 +437,14 @@ def test_a_unit_s_epsilon_is_never_below_what_its_rows_cost(epsilon, rows):
 def test_sums_are_never_shown_below_what_they_are(value):
     assert Fraction(shown(value)) >= value
     assert Fraction(shown(value)) - value < Fraction(1, 5000)
+
+
+@given(st.fractions(0, 1000), st.fractions(0, 1000))
+def test_what_is_left_is_never_shown_above_what_it_is(cap, spent):
+    left = max(cap - spent, Fraction(0))
+    assert 0 <= left - Fraction(shown_left(cap, spent)) < Fraction(1, 5000)
+
+
+@pytest.mark.parametrize("value", [10**20, 10**17 + Fraction(1, 3), Fraction(1, 10**9)])
+def test_sums_of_any_size_are_shown_in_whole_digits(value):
+    assert 0 <= Fraction(shown(Fraction(value))) - value < Fraction(1, 5000)

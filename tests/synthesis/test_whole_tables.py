@@ -410,7 +410,7 @@ def test_a_run_of_a_model_file_is_a_run_folder(folder):
     assert list(synthetic) == list(survey())
     assert synthetic["age"].isna().any()
     results = read_run(folder / "run")
-    assert results.held.response == "visits"
+    assert results.records.response == "visits"
     assert "age is missing" in results.tables[0].columns
 
 

@@ -128,7 +128,7 @@ def test_our_own_commands_read_a_release_as_it_was_before(odd, capsys):
     safe = synthesize(odd, "--no-report", out="safe")
     plain = synthesize(odd, "--no-report", "--no-csv-safe", out="plain")
     one, other = read_run(safe), read_run(plain)
-    assert "=kind" in one.held.columns
+    assert "=kind" in one.records.columns
     for name in one.tables[0].columns:
         assert np.array_equal(one.tables[0].columns[name], other.tables[0].columns[name])
     assert np.array_equal(one.tables[0].counts, other.tables[0].counts)

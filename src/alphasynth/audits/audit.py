@@ -31,8 +31,8 @@ from alphasynth.models.counts import NegativeBinomial, Poisson
 from alphasynth.models.own_model import BoundModel
 from alphasynth.models.two_part import ZeroInflated
 from alphasynth.privacy.divergence import AUDIT_DELTA
-from alphasynth.privacy.guarantee import INSTANCE, TARGET
 from alphasynth.privacy.randomness import Key
+from alphasynth.privacy.scopes import INSTANCE, TARGET
 from alphasynth.tables.records import Records
 
 AUDITS = ("density", "draw", "black-box")

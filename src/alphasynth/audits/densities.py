@@ -25,6 +25,7 @@ from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.mechanism import Mechanism, budget_weights, run, settled
 from alphasynth.mechanisms.rules import BW
+from alphasynth.privacy.accounting import epsilon_of, part_of
 from alphasynth.privacy.divergence import AUDIT_DELTA, epsilon_between
 from alphasynth.privacy.randomness import Key
 
@@ -80,7 +81,7 @@ def output(chain: Chain, mechanism: Mechanism, target: float | None) -> Output:
     weighed = replace(chain, blocks=(replace(problem, sampler=HighestDensity(), num_draws=SET),))
     last = run(np.random.SeedSequence(0), weighed, mechanism, target).fits[-1]
     drawn = Target.of(problem.model, problem.rows, problem.rows.total(last.alpha_distinct * last.records.counts))
-    return Output(drawn, Grid(FINE).weigh(drawn), 2 * last.lipschitz.overall)
+    return Output(drawn, Grid(FINE).weigh(drawn), epsilon_of(last.lipschitz.overall))
 
 
 def _in_two_parts(chain: Chain, rule: BW, bound: float) -> Output:
@@ -94,7 +95,7 @@ def _in_two_parts(chain: Chain, rule: BW, bound: float) -> Output:
         return _weighed(allowed.one, alpha, bound)
 
     first = _weighed(guide, np.ones(chain.records.size), bound)
-    return replace(first, claim=2 * bound, part=bound / guide.model.epsilon, then=then)
+    return replace(first, claim=epsilon_of(bound), part=part_of(bound, guide.model.epsilon), then=then)
 
 
 def _weighed(problem: Problem, alpha: np.ndarray, claim: float) -> Output:

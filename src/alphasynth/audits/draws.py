@@ -28,6 +28,7 @@ from alphasynth.mechanisms.lipschitz import extreme_log_liks, larger
 from alphasynth.mechanisms.mechanism import Trail, budget_weights
 from alphasynth.mechanisms.rule import Aim, Rule
 from alphasynth.models.model import Array, Columns, Model, Rows, capacity
+from alphasynth.privacy.accounting import epsilon_of, part_of, total
 from alphasynth.privacy.divergence import AUDIT_DELTA, gaussian_epsilon, spherical_epsilon
 from alphasynth.tables.records import Records
 
@@ -113,9 +114,9 @@ class Replay:
         Where the bound is aimed at a target, a refit would not exceed it; budget weights claim the target itself.
         """
         if self.given is not None:
-            return 2 * self.trail.delta
-        claim = 2 * float(weighted(np.where(counts > 0, alpha, 0.0), self.largest[-1]).max())
-        return claim if self.target is None else min(claim, 2 * self.target)
+            return epsilon_of(self.trail.delta)
+        claim = epsilon_of(float(weighted(np.where(counts > 0, alpha, 0.0), self.largest[-1]).max()))
+        return claim if self.target is None else min(claim, epsilon_of(self.target))
 
     def _fit(self, number: int, records: Records, keep: np.ndarray, alpha: np.ndarray) -> JointFit:
         """A round's draws with other records, weights and F."""
@@ -203,10 +204,11 @@ def _both_parts(
     draws = [each.take(np.arange(min(few, each.num_draws))) for each in replay.trail.guide.draws]
     change = np.stack([replay.held.counts - n.counts for n in some], axis=1).astype(np.float64)
     h = sum(differences(guide, each, change) for guide, each in zip(guides, draws, strict=True))
-    cost = sum((guide.model.epsilon for guide in guides if isinstance(guide.model, Bounded)), 0.0)
+    cost = total(guide.model.epsilon for guide in guides if isinstance(guide.model, Bounded))
     u = np.concatenate([each.u for each in draws], axis=1)
     first = _within(losses(u, np.asarray(h), delta), np.asarray(h))
-    return [replay.trail.delta / cost * one + other for one, other in zip(first, second, strict=True)]
+    part = part_of(replay.trail.delta, cost)
+    return [part * one + other for one, other in zip(first, second, strict=True)]
 
 
 def losses(u: np.ndarray, h: np.ndarray, delta: float = AUDIT_DELTA) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from alphasynth.privacy.guarantee import NONE
+from alphasynth.privacy.scopes import NONE
 
 KEPT, BROKEN, CANNOT_TELL = "kept", "broken", "cannot tell"
 UNCERTAIN = "its weights could not be made again from its draws, or it has too few records for an audit by draws"

@@ -20,6 +20,7 @@ from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.scored import QUANTA, contributions
 from alphasynth.mechanisms.scored_fit import scorable
 from alphasynth.mechanisms.strict import Recentring
+from alphasynth.privacy.accounting import total
 from alphasynth.tables.records import Records
 
 
@@ -36,7 +37,7 @@ def in_two_parts(chain: Chain) -> bool:
 def strict_claim(chain: Chain) -> float | None:
     """Epsilon of one draw of strict contributions, its part of first draws included; None where there are none."""
     costs = [_claim_of(block, block.model) for block in chain.blocks if isinstance(block.model, Bounded)]
-    return sum(costs) if costs else None
+    return total(costs) if costs else None
 
 
 def _claim_of(block: Problem, model: Bounded) -> float:
@@ -51,7 +52,7 @@ def grid_losses(subject: Subject, replay: Replay, around: Sequence[Neighbour], t
         for part, bind in _parts(subject, place, block):
             by_block.append(exact_losses(subject.records, replay.held, part, bind, around, tell))
     return [
-        Found(parts[0].name, sum(one.loss for one in parts), sum(one.claim for one in parts))
+        Found(parts[0].name, sum(one.loss for one in parts), total(one.claim for one in parts))
         for parts in zip(*by_block, strict=True)
     ]
 
@@ -85,7 +86,7 @@ def scored_losses(subject: Subject, chain: Chain, around: Sequence[Neighbour]) -
     A round's loss is exactly epsilon times what the record adds over what it may add; the start counts in full.
     """
     spent = np.zeros(chain.records.size)
-    claim = 0.0
+    costs = list[float]()
     for block, path in zip(chain.blocks, subject.paths, strict=True):
         records = scorable(block, plain(block.model))
         by_line = np.full(block.rows.size, path.plan.start)
@@ -93,5 +94,6 @@ def scored_losses(subject: Subject, chain: Chain, around: Sequence[Neighbour]) -
             added = np.abs(contributions(path.parameters, step, records)).sum(axis=0)
             by_line += step.epsilon * added / QUANTA
         spent += by_line[block.rows.of]
-        claim += path.plan.start + sum(one.epsilon for one in path.plan.rounds)
+        costs += [path.plan.start, *(one.epsilon for one in path.plan.rounds)]
+    claim = total(costs)
     return [Found(neighbour.name, float(spent[neighbour.row]), claim) for neighbour in around]

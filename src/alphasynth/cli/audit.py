@@ -19,7 +19,7 @@ from alphasynth.cli.report import numbers, split
 from alphasynth.errors import InputError
 from alphasynth.interruption import SIGNALS
 from alphasynth.privacy.accounting import counted, round_up
-from alphasynth.privacy.guarantee import TARGET
+from alphasynth.privacy.scopes import TARGET
 
 if TYPE_CHECKING:
     from alphasynth.audits.finding import Finding

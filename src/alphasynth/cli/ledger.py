@@ -13,8 +13,6 @@ import typer
 from alphasynth.errors import InputError
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from alphasynth.runs.ledger import Ledger
 
 ledger_app = typer.Typer(
@@ -61,15 +59,15 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
     context.obj = ledger  # for the commands below, which may have one of their own
     if context.invoked_subcommand is not None:
         return
-    from fractions import Fraction
-
-    from alphasynth.runs.budget import balance, key, shown
+    from alphasynth.privacy.accounting import as_written, covering, written
+    from alphasynth.privacy.decimals import shown, shown_left
+    from alphasynth.runs.budget import balance, key
     from alphasynth.runs.folder import reconcile
 
-    held = _open_existing(ledger)
-    with held.transaction() as connection:
-        reconcile(held, connection, held.path.parent, Path.cwd())
-        entries, caps = held.entries(connection), held.caps(connection)
+    opened = _open_existing(ledger)
+    with opened.transaction() as connection:
+        reconcile(opened, connection, opened.path.parent, Path.cwd())
+        entries, caps = opened.entries(connection), opened.caps(connection)
     pairs = sorted({(entry.dataset, entry.scope) for entry in entries})
     ran = {key(name) for name, _ in pairs}
     pairs += [(cap.dataset, "") for name, cap in caps.items() if name not in ran]
@@ -79,37 +77,30 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
             {
                 "dataset": b.dataset,
                 "scope": b.scope or None,
-                "released": float(b.released),
-                "lost": float(b.lost),
-                "reserved": float(b.reserved),
+                "released": covering(b.released),
+                "lost": covering(b.lost),
+                "reserved": covering(b.reserved),
                 "cap": None if b.cap is None else float(b.cap),
-                "left": None if b.cap is None else float(_left(b.cap - b.spent)),
+                "left": None if b.cap is None else float(shown_left(b.cap, b.spent)),
             }
             for b in balances
         ]
         runs = [{**asdict(e), "epsilon": None if e.epsilon is None else float(e.epsilon)} for e in entries]
         typer.echo(json.dumps({"datasets": sums, "runs": runs}, indent=2))
         return
-    typer.echo(f"{held.path} (confidential: an epsilon without a budget depends on the data)\n")
+    typer.echo(f"{opened.path} (confidential: an epsilon without a budget depends on the data)\n")
     lines: list[tuple[str, ...]] = [("data set", "scope", "released", "lost", "reserved", "cap", "left")]
     for b in balances:
-        cap = "none" if b.cap is None else shown(b.cap)
-        left = "" if b.cap is None else _left(b.cap - b.spent)
+        cap = "none" if b.cap is None else as_written(float(b.cap))
+        left = "" if b.cap is None else shown_left(b.cap, b.spent)
         lines.append((b.dataset, b.scope or "any", *map(shown, (b.released, b.lost, b.reserved)), cap, left))
     print_table(lines, right=(2, 3, 4, 5, 6))
     typer.echo("")
     lines = [("run", "data set", "epsilon", "state", "at", "folder")]
     for e in entries:
-        epsilon = "not known yet" if e.epsilon is None else shown(Fraction(e.epsilon))
+        epsilon = "not known yet" if e.epsilon is None else shown(written(e.epsilon))
         lines.append((e.run, e.dataset, epsilon, STATES.get(e.state, e.state), e.at, e.detail.get("out", "")))
     print_table(lines, right=(2,))
-
-
-def _left(left: Fraction) -> str:
-    """What is left under a cap, never more than it is."""
-    places = 10**4
-    text = f"{max(left * places // 1, 0) / places:.4f}"
-    return text.rstrip("0").rstrip(".")
 
 
 @ledger_app.command("set", epilog="Example: alphasynth ledger set salaries --cap 10")
@@ -120,13 +111,16 @@ def ledger_set(
     ledger: LedgerOption = None,
 ) -> None:
     """Cap a data set: runs that would exceed the cap are refused, and every run must then name its data set."""
+    from alphasynth.privacy.accounting import as_written
     from alphasynth.runs.budget import key
 
-    held = _open_ledger(ledger or context.obj)
-    held.set_cap(name, cap)
-    with held.transaction() as connection:
-        known = any(key(entry.dataset) == key(name) for entry in held.entries(connection))
-    typer.echo(f"{held.path}: {name!r} is capped at epsilon {cap:g}{'' if known else '; no run has that name yet'}")
+    opened = _open_ledger(ledger or context.obj)
+    opened.set_cap(name, cap)
+    with opened.transaction() as connection:
+        known = any(key(entry.dataset) == key(name) for entry in opened.entries(connection))
+    typer.echo(
+        f"{opened.path}: {name!r} is capped at epsilon {as_written(cap)}{'' if known else '; no run has that name yet'}"
+    )
 
 
 @ledger_app.command("clear", epilog="Example: alphasynth ledger clear 4f2a60c1b7d93e58")
@@ -141,15 +135,15 @@ def ledger_clear(
     """
     from alphasynth.runs.folder import UNSETTLED, is_alive, reconcile
 
-    held = _open_existing(ledger or context.obj)
-    with held.transaction() as connection:
-        reconcile(held, connection, held.path.parent, Path.cwd())
-        entry = next((entry for entry in held.entries(connection) if entry.run == run), None)
+    opened = _open_existing(ledger or context.obj)
+    with opened.transaction() as connection:
+        reconcile(opened, connection, opened.path.parent, Path.cwd())
+        entry = next((entry for entry in opened.entries(connection) if entry.run == run), None)
         if entry is None:
             raise InputError(f"run must be one that the ledger holds, found {run!r}")
         if entry.state == "released" and entry.detail.get("releasable", True):
             raise InputError(f"run {run!r} has been released, and what is out stays spent")
         if entry.state in UNSETTLED and is_alive(entry):
             raise InputError(f"run {run!r} is under way; stop it first")
-        held.note(connection, "clear", run, reason="by hand")
-    typer.echo(f"{held.path}: {run} is cleared")
+        opened.note(connection, "clear", run, reason="by hand")
+    typer.echo(f"{opened.path}: {run} is cleared")

@@ -76,11 +76,6 @@ class Axis:
         """Distance between points in those coordinates: on a logarithmic axis, a ratio less 1."""
         return float(self.u[1] - self.u[0])
 
-    def __str__(self) -> str:
-        """In words that a reader of a release needs to make the grid again."""
-        scale = "logarithmic" if self.logarithmic else "linear"
-        return f"{self.name} from {self.low!r} to {self.high!r}, {self.points} points, {scale}"
-
 
 def size_of(axes: tuple[Axis, ...]) -> int:
     """Number of points of the grid."""

@@ -6,9 +6,7 @@ put a model whose log-likelihood is bounded in place of the model, so that any s
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 import jax.numpy as jnp
@@ -27,7 +25,7 @@ from alphasynth.models.model import (
     Prior,
     Theta,
 )
-from alphasynth.privacy.accounting import per_draw
+from alphasynth.privacy.accounting import in_two_parts
 
 
 def weighted(alpha: Array, log_lik: Array, xp: Any = np) -> Array:
@@ -188,11 +186,7 @@ class Recentred:
 
     def parts(self, epsilon: float, m: int) -> tuple[float, float]:
         """What the first draw costs, and then each of m draws; together at most m times epsilon, exactly."""
-        first = self.share * m * epsilon
-        second = per_draw(m * epsilon - first, m)
-        while Fraction(first) + m * Fraction(second) > m * Fraction(epsilon):
-            second = math.nextafter(second, 0.0)
-        return first, second
+        return in_two_parts(epsilon, m, self.share)
 
     def pays(self, epsilon: float, m: int) -> bool:
         """Whether the draws that follow a first one would be tempered little enough; public, as all of this is."""

@@ -13,7 +13,8 @@ from alphasynth.league.standings import Standing, Table
 from alphasynth.pages import page
 from alphasynth.pages.marks import Figure, Line, Mark, Panel, Reference
 from alphasynth.pages.palette import colours
-from alphasynth.privacy.guarantee import INSTANCE, NONE, SCOPES, STRICT, TARGET
+from alphasynth.privacy.promises import SCOPES
+from alphasynth.privacy.scopes import INSTANCE, NONE, STRICT, TARGET
 
 SPENDS = (
     "Comparing spends privacy: these numbers were computed from the confidential table, run after run, and choosing a "

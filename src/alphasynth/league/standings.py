@@ -24,8 +24,8 @@ from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.league.baselines import NOISES, Histogram
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.privacy.divergence import AUDIT_DELTA
-from alphasynth.privacy.guarantee import NONE, STRICT
 from alphasynth.privacy.randomness import Key, child
+from alphasynth.privacy.scopes import NONE, STRICT
 from alphasynth.synthesis.outcome import Carried, carry_out, new_rows
 from alphasynth.synthesis.simulation import pick
 from alphasynth.synthesizer import Synthesizer

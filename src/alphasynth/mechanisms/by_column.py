@@ -11,6 +11,7 @@ import numpy as np
 from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.rule import Aim, BoundOf, Rule
 from alphasynth.mechanisms.rules import BW
+from alphasynth.privacy.accounting import split
 from alphasynth.tables.records import Records
 
 
@@ -54,15 +55,15 @@ class PerColumn:
     def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha (distinct rows, columns)."""
         found = [
-            self._of(share)(records, JointFit.of_one(name, one))
-            for name, one, share in zip(fit.names, fit.columns, self.shares, strict=True)
+            rule(records, JointFit.of_one(name, one))
+            for name, one, rule in zip(fit.names, fit.columns, self._rules(), strict=True)
         ]
         return np.stack(found, axis=1)
 
-    def _of(self, share: float) -> Rule:
+    def _rules(self) -> list[Rule]:
         if isinstance(self.rule, BW) and self.rule.bound is not None:
-            return replace(self.rule, bound=self.rule.bound * share)
-        return self.rule
+            return [replace(self.rule, bound=part) for part in split(self.rule.bound, 1, self.shares)]
+        return [self.rule] * len(self.shares)
 
 
 def applied(rule: Rule) -> Rule:

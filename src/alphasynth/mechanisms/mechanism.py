@@ -24,6 +24,7 @@ from alphasynth.mechanisms.rules import BW, CW, LW, SW, Reweight
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.model import Model
 from alphasynth.models.priors import LinearPrior
+from alphasynth.privacy.accounting import epsilon_of
 from alphasynth.privacy.randomness import Key, child
 
 
@@ -192,7 +193,7 @@ def budget_weights(chain: Chain, rule: Rule, guide: Sequence[np.ndarray]) -> tup
 def settled(rule: BW, target: float, chain: Chain) -> BW:
     """Budget weights with their bound, and a cap that is `auto_cap` where it was left to that."""
     models = [block.model for block in chain.blocks]
-    cap = auto_cap(2 * target, models, chain.records.n) if rule.cap == "auto" else rule.cap
+    cap = auto_cap(epsilon_of(target), models, chain.records.n) if rule.cap == "auto" else rule.cap
     return replace(rule, bound=target, cap=cap)
 
 

@@ -18,7 +18,7 @@ from alphasynth.errors import InputError, require_positive, require_whole
 from alphasynth.mechanisms.matching import Match, Public, Step, matching
 from alphasynth.mechanisms.scores import Parameters
 from alphasynth.models.model import Columns
-from alphasynth.privacy.accounting import split
+from alphasynth.privacy.accounting import start_and_rounds
 from alphasynth.privacy.noise import with_noise
 from alphasynth.privacy.randomness import Stream
 
@@ -75,7 +75,7 @@ def plan(scored: Scored, epsilon: float, n: int, size: int) -> Plan:
     """
     strength = epsilon * math.sqrt(n) / size
     number = scored.rounds or (1 if strength < TWO_ROUNDS else 2)
-    first, *parts = split(epsilon, 1, (START, *((1 - START) * share for share in SHARES[number])))
+    first, parts = start_and_rounds(epsilon, START, SHARES[number])
     return Plan(first, tuple(Round(part, _clip(scored, part, n, size)) for part in parts))
 
 

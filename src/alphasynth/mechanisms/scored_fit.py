@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +23,9 @@ from alphasynth.mechanisms.scored_start import placed, start
 from alphasynth.mechanisms.scores import Parameters, family_of
 from alphasynth.models.categories import Ordinal
 from alphasynth.models.model import TAKES_PART
-from alphasynth.privacy.accounting import at_least
-from alphasynth.privacy.guarantee import StrictTerms
+from alphasynth.privacy.accounting import total
 from alphasynth.privacy.randomness import Key, Stream, child
+from alphasynth.privacy.strict_terms import ROUND, START, Contribution, Part, StrictTerms
 
 # Keys of the start, of the noise, of the public side's simulations, and of the draws.
 STARTS, NOISES, SIMULATIONS, DRAWN = range(4)
@@ -50,28 +49,18 @@ class Path:
 
 def terms(names: Sequence[str], paths: Sequence[Path], epsilons: Sequence[float]) -> StrictTerms:
     """What the promise rests on, all of it public: parts of epsilon, clips, quanta."""
-    words = ["; ".join(_words(path.plan)) for path in paths]
-    several = len(names) > 1
     return StrictTerms(
-        epsilon_per_draw=at_least(sum(map(Fraction, epsilons), Fraction(0))),
-        contribution=tuple(f"{n}: {w}" for n, w in zip(names, words, strict=True))
-        if several
-        else _words(paths[0].plan),
+        epsilon_per_draw=total(epsilons),
+        contribution=tuple(Contribution(n, "Scored", _parts(p.plan)) for n, p in zip(names, paths, strict=True)),
         by_column=tuple(epsilons),
         pure_only=True,
         scored=True,
     )
 
 
-def _words(steps: Plan) -> tuple[str, ...]:
-    return (
-        "Scored",
-        f"start: an exact draw, or noisy counts, of the column by itself at epsilon {steps.start!r}",
-        *(
-            f"round {i}: whitened scores clipped at {one.clip!r} in {QUANTA} quanta, epsilon {one.epsilon!r}"
-            for i, one in enumerate(steps.rounds, start=1)
-        ),
-    )
+def _parts(steps: Plan) -> tuple[Part, ...]:
+    rounds = (Part(ROUND, one.epsilon, {"clip": one.clip, "quanta": QUANTA}) for one in steps.rounds)
+    return (Part(START, steps.start), *rounds)
 
 
 def warn(names: Sequence[str], paths: Sequence[Path]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 
 import jax
@@ -33,11 +32,11 @@ from alphasynth.models.counts import NegativeBinomial, Poisson
 from alphasynth.models.model import SMALLEST_CAPACITY, Array, Columns, Model, Rows
 from alphasynth.models.priors import LinearPrior, OrdinalPrior, PairPrior
 from alphasynth.models.table_model import ColumnModel
-from alphasynth.privacy.accounting import at_least
-from alphasynth.privacy.guarantee import StrictTerms
+from alphasynth.privacy import strict_terms as stated
+from alphasynth.privacy.accounting import total
+from alphasynth.privacy.strict_terms import ColumnGrid, Contribution, GridAxis, Part, StrictTerms, named
 
 NEAR = 2.5  # steps from a limit that count as at it
-OWN_PRIOR = "prior of the user's own model"
 
 
 def bind(
@@ -128,68 +127,65 @@ def _asked_for(grid: PublicGrid) -> bool:
 
 def terms(chain: Chain, released: Sequence[Draws]) -> StrictTerms | None:
     """What a strict promise rests on, from the draws released of each block; None where the mechanism is not strict."""
-    parts = [_terms(block, draws) for block, draws in zip(chain.blocks, released, strict=True)]
+    blocks = zip(chain.names, chain.blocks, released, strict=True)
+    parts = [_terms(name, block, draws) for name, block, draws in blocks]
     if any(part is None for part in parts):
         return None
-    return together(chain, [part for part in parts if part is not None])
+    return together([part for part in parts if part is not None])
 
 
-def together(chain: Chain, parts: Sequence[StrictTerms]) -> StrictTerms:
-    """The terms of a chain: what its blocks cost adds up, and each names its own."""
+def together(parts: Sequence[StrictTerms]) -> StrictTerms:
+    """The terms of a chain: what its blocks cost adds up, and each has its own."""
     if len(parts) == 1:
         return parts[0]
-    named = list(zip(chain.names, parts, strict=True))
     exact = all(part.exact for part in parts)
     return StrictTerms(
-        epsilon_per_draw=at_least(sum((Fraction(part.epsilon_per_draw) for part in parts), Fraction(0))),
-        contribution=tuple(f"{name}: {', '.join(part.contribution)}" for name, part in named),
-        grid=tuple(f"{name}: {', '.join(part.grid)}" for name, part in named) if exact else (),
+        epsilon_per_draw=total(part.epsilon_per_draw for part in parts),
+        contribution=tuple(one for part in parts for one in part.contribution),
+        grid=tuple(one for part in parts for one in part.grid) if exact else (),
         at_limit=any(part.at_limit for part in parts),
         by_column=tuple(part.epsilon_per_draw for part in parts),
         pure_only=any(part.pure_only for part in parts),
     )
 
 
-def _terms(problem: Problem, released: Draws) -> StrictTerms | None:
+def _terms(name: str, problem: Problem, released: Draws) -> StrictTerms | None:
     model = problem.model
     if not isinstance(model, Bounded):
         return None
-    at, words = model.contribution, tuple[str, ...]()
     if isinstance(problem.then, Recentring):
-        return _recentred_terms(problem, problem.then, model, released)
+        return _recentred_terms(name, problem, problem.then, model, released)
+    at = model.contribution
     if isinstance(at, CensoredAt):
-        words = (
-            "Censored",
-            f"cut {at.cut!r}",
-            f"a {at.a!r}",
-            "centre f*, the largest log-likelihood of the own record",
-        )
-    elif isinstance(at, BetaDivergenceAt):
-        words = ("BetaDivergence", f"beta {at.beta!r}", f"bound {at.bound!r}", f"w {at.w!r}")
-    grid: tuple[str, ...] = ()
-    limit = False
+        kind, part = "Censored", Part(stated.DRAW, model.epsilon, {"cut": at.cut, "a": at.a}, stated.AT_PEAK)
+    else:
+        assert isinstance(at, BetaDivergenceAt), "there is no other contribution"
+        kind, part = "BetaDivergence", Part(stated.DRAW, model.epsilon, {"beta": at.beta, "bound": at.bound, "w": at.w})
+    grid, limit = tuple[ColumnGrid, ...](), False
     if isinstance(problem.sampler, PublicGrid):
         axes = problem.sampler.axes(model, problem.rows.columns)
-        grid = (*(str(axis) for axis in axes), f"quantum: epsilon per draw / {QUANTA}")
-        limit = bool(at_limit(axes, released))
-    clip, prior = f"clipped to [-{model.epsilon!r}, 0]", f"prior {model.prior!r}"
-    words = (*words, clip, prior if isinstance(model.prior, LinearPrior | OrdinalPrior | PairPrior) else OWN_PRIOR)
-    return StrictTerms(model.epsilon, words, grid, at.scalar, limit)
+        grid, limit = (ColumnGrid(name, tuple(map(_axis, axes)), QUANTA),), bool(at_limit(axes, released))
+    prior = named(model.prior) if isinstance(model.prior, LinearPrior | OrdinalPrior | PairPrior) else None
+    return StrictTerms(model.epsilon, (Contribution(name, kind, (part,), prior),), grid, at.scalar, limit)
 
 
-def _recentred_terms(problem: Problem, then: Recentring, model: Bounded, released: Draws) -> StrictTerms:
+def _axis(axis: Axis) -> GridAxis:
+    return GridAxis(axis.name, axis.low, axis.high, axis.step, axis.points, axis.logarithmic)
+
+
+def _recentred_terms(name: str, problem: Problem, then: Recentring, model: Bounded, released: Draws) -> StrictTerms:
     """The terms of two parts: those of the first draw, and then what differs."""
-    first = _terms(replace(problem, then=None), released)
+    first = _terms(name, replace(problem, then=None), released)
     assert first is not None, "the model is bounded"
-    second = then.contribution.second(plain(model), then.epsilon)
-    words = (
-        "Recentred",
-        "first draw (one for all draws released): " + ", ".join(first.contribution),
-        f"then: a {second.contribution.scalar!r}, centre the log-likelihood of the own record at the first draw, "
-        f"clipped to a range of {then.epsilon!r}",
+    (own,) = first.contribution
+    scalar = then.contribution.second(plain(model), then.epsilon).contribution.scalar
+    assert scalar is not None, "censored"
+    parts = (
+        replace(own.parts[0], part=stated.FIRST_DRAW),
+        Part(stated.LATER_DRAWS, then.epsilon, {"a": scalar}, stated.AT_FIRST_DRAW),
     )
-    scalar, limit = second.contribution.scalar, first.at_limit
-    return StrictTerms(then.in_all, words, first.grid, scalar, limit, pure_only=True)
+    both = Contribution(name, "Recentred", parts, own.prior)
+    return StrictTerms(then.in_all, (both,), first.grid, scalar, first.at_limit, pure_only=True)
 
 
 @in_64_bit

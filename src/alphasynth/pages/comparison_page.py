@@ -71,7 +71,7 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
         )
         for label, g in numbers
     ]
-    promises = dict.fromkeys(part for _, g in numbers for part in g.promise.split("; "))
+    promises = dict.fromkeys(clause for _, g in numbers for clause in g.public().clauses)
     claims = [page.table("Realised epsilon, rounded up", heads, lines, series=True), page.items(*promises)]
     built = confidential_page.build(title or f"Synthesizers of {formula.response} compared", records, outcomes, claims)
     return page.render(built)

@@ -12,6 +12,7 @@ from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.pages import figures, measures, page
 from alphasynth.pages.marks import Figure
 from alphasynth.pages.measures import Lines, is_vector
+from alphasynth.privacy.accounting import epsilon_of
 from alphasynth.tables.records import Records
 
 # Shares of the value (relative); the paper's authors use 0.15 to 0.3.
@@ -141,7 +142,7 @@ def _weights(weightings: Sequence[Weighting]) -> tuple[page.Block, ...]:
         (
             w.label,
             page.bound(w.delta),
-            page.bound(2 * w.delta),
+            page.bound(epsilon_of(w.delta)),
             w.mean_alpha,
             float(w.alpha.min()),
             int(w.counts[w.alpha == 1].sum()),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from alphasynth.catalogue import FAMILIES, MECHANISMS
+from alphasynth.catalogue import MECHANISMS
 from alphasynth.evaluation.values import is_numeric, read_records
 from alphasynth.models.formula import Formula
 from alphasynth.pages import page
+from alphasynth.pages.public_inputs import contribution_facts, contribution_tables, model_words
 from alphasynth.pages.public_use import how_to_use
 from alphasynth.privacy.accounting import as_written, counted, round_up
-from alphasynth.privacy.guarantee import ROW, SCOPES, STRICT, TARGET, PublicGuarantee, formulas_of
+from alphasynth.privacy.guarantee import PublicGuarantee
+from alphasynth.privacy.promises import SCOPES
+from alphasynth.privacy.scopes import STRICT, TARGET
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_gaps
 from alphasynth.tables.declared import READ_OFF
@@ -63,10 +66,15 @@ def _files(release: Release, names: list[str], tables: list[Records]) -> tuple[p
 def synthetic_columns(release: Release) -> list[str]:
     """Columns that were synthesized, in the tables' order."""
     guarantee = release.guarantee
-    made = [entry["column"] for entry in guarantee.columns] or [Formula.parse(guarantee.formula).response]
+    made = [entry["column"] for entry in guarantee.columns] or [Formula.parse(guarantee.formulas[0]).response]
     table = release.tables[0]
-    held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
-    return [name for name in held if name in made]
+    there = list(table.column_names) if isinstance(table, Stored) else column_names(table)
+    return [name for name in there if name in made]
+
+
+def modelled_by(guarantee: PublicGuarantee) -> tuple[str, ...]:
+    """The formula of each column that was modelled; of a chain these may be more than were asked for."""
+    return tuple(str(entry["formula"]) for entry in guarantee.columns) or guarantee.formulas
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
@@ -78,7 +86,6 @@ def listed(names: Sequence[str], most: int = 6) -> str:
 def _data(release: Release, tables: list[Records], made_columns: list[str]) -> tuple[page.Block, ...]:
     guarantee = release.guarantee
     public = ", ".join(guarantee.public_columns) or "none"
-    family = FAMILIES.get(guarantee.family, "")
     limited = "each record's part in the fit being limited by a weight" if guarantee.rules else "without weights"
     if guarantee.scope in (STRICT, TARGET):
         limited = "what each record adds to the fit being bounded"
@@ -90,7 +97,7 @@ def _data(release: Release, tables: list[Records], made_columns: list[str]) -> t
     return (
         page.text(f"{made} {_kept(guarantee, tables)}"),
         page.facts(
-            ("model", _model(guarantee, family)),
+            ("model", _model(guarantee)),
             ("mechanism", guarantee.mechanism + (f" ({mechanism.split(';')[0]})" if mechanism else "")),
             ("draws of parameters", f"{guarantee.m:,}, each with {counted(guarantee.tables_per_draw, 'table')}"),
             ("columns declared public", public),
@@ -103,10 +110,10 @@ def _subject(names: list[str]) -> str:
     return f"The column {names[0]} is" if len(names) == 1 else f"The columns {listed(names, 12)} are"
 
 
-def _model(guarantee: PublicGuarantee, family: str) -> str:
+def _model(guarantee: PublicGuarantee) -> str:
     if len(guarantee.columns) > 1:
         return f"a chain of {len(guarantee.columns)} models, each column generated from those before it"
-    return f"{guarantee.formula}, {guarantee.family}" + (f" ({family})" if family else "")
+    return model_words(guarantee, explained=True)
 
 
 def _columns(guarantee: PublicGuarantee) -> list[page.Block]:
@@ -141,13 +148,13 @@ def _kept(guarantee: PublicGuarantee, tables: list[Records]) -> str:
     """What can be said of the other columns."""
     if not guarantee.public_columns:
         return "There are no other columns."
-    used = {name for text in formulas_of(guarantee) for name in Formula.parse(text).covariates}
+    used = {name for text in modelled_by(guarantee) for name in Formula.parse(text).covariates}
     modelled = [name for name in guarantee.public_columns if name in used]
     left = [name for name in guarantee.public_columns if name not in modelled]
     words = "Columns declared public hold the confidential table's own values, which the guarantee does not cover"
     words += "; their rows were drawn anew, with replacement." if tables[0].n != guarantee.n else "."
     if modelled:
-        relation = guarantee.formula if len(guarantee.columns) < 2 else "the formulas below"
+        relation = guarantee.formulas[0] if len(guarantee.columns) < 2 else "the formulas below"
         words += f" The tables keep the relation of {relation} as far as the model has it, and no other."
     if left:
         words += f" What is synthetic is unrelated to what is not in the model: {', '.join(left)}."
@@ -166,19 +173,11 @@ def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
             ("posterior draws", f"{guarantee.num_draws:,}, by {guarantee.sampler}"),
             *_strict_facts(guarantee),
         ),
-        *contribution_table(guarantee),
+        *contribution_tables(guarantee),
         page.text("The promise in words, and its limits:"),
-        page.items(*guarantee.promise.split("; ")),
+        page.items(*guarantee.clauses),
         page.note(f"In one sentence: {guarantee}"),
     )
-
-
-def contribution_table(guarantee: PublicGuarantee) -> list[page.Block]:
-    """What a record adds in each column of a strict chain."""
-    if len(guarantee.columns) < 2 or not guarantee.contribution:
-        return []
-    lines = [tuple(words.split(": ", 1)) for words in guarantee.contribution]
-    return [page.table("What a record adds, by column", ("column", "contribution"), lines)]
 
 
 def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
@@ -187,17 +186,12 @@ def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
         return []
     concentrated = []
     if guarantee.rho is not None:
-        at_delta = f"epsilon at delta {guarantee.delta:g}", round_up(guarantee.epsilon_at_delta or 0)
         concentrated = [("zero-concentrated privacy, rho", round_up(guarantee.rho))]
-        if (guarantee.epsilon_at_delta or 0) < (guarantee.epsilon or 0):
-            concentrated.append(at_delta)
-    what = "a row" if guarantee.unit == ROW else "a unit"
+    if guarantee.smaller_at_delta is not None:
+        concentrated.append((f"epsilon at delta {guarantee.delta:g}", round_up(guarantee.smaller_at_delta)))
+    what = "a row" if guarantee.unit_column is None else "a unit"
     return [
         (f"epsilon when {what} is replaced", as_written(guarantee.epsilon_replace or 0)),
         *concentrated,
-        (
-            "what a record adds",
-            "by column, see below" if len(guarantee.columns) > 1 else "; ".join(guarantee.contribution),
-        ),
-        *([("public grid", "; ".join(guarantee.grid))] if guarantee.grid else []),
+        *contribution_facts(guarantee),
     ]

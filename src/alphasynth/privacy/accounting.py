@@ -1,9 +1,14 @@
-"""Arithmetic of epsilon: sums and conversions that are never below the exact number, and how they are written."""
+"""All arithmetic of epsilon: sums, parts and conversions in exact fractions, and how numbers are written.
+
+What is stated is never below the exact number, and what is given out never adds up to more than there is. A number that
+a person wrote down (a policy's epsilon, a cap) counts as the decimal that was written: 0.1 is a tenth, though the float
+that holds it is a little more (`written`). A number that was computed counts as the float that it is.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
@@ -47,18 +52,86 @@ def at_least(exact: Fraction) -> float:
     return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
 
 
+def total(parts: Iterable[float]) -> float:
+    """What several parts cost together, never below the exact sum.
+
+    >>> total([0.1, 0.2]) >= Fraction(0.1) + Fraction(0.2)
+    True
+    """
+    return at_least(sum(map(Fraction, parts), Fraction(0)))
+
+
+def written(number: float | str) -> Fraction:
+    """The decimal that was written down, exactly.
+
+    >>> written(0.1), written("2.50")
+    (Fraction(1, 10), Fraction(5, 2))
+    """
+    return Fraction(number if isinstance(number, str) else repr(float(number)))
+
+
+def within(policy_epsilon: float) -> float:
+    """The largest float that is at most a policy's epsilon, as a number and as it was written: what may be spent.
+
+    >>> within(4.0), Fraction(within(0.1)) <= Fraction(1, 10)
+    (4.0, True)
+    """
+    most = min(Fraction(policy_epsilon), written(policy_epsilon))
+    return policy_epsilon if Fraction(policy_epsilon) <= most else math.nextafter(policy_epsilon, 0.0)
+
+
+def covering(exact: Fraction) -> float:
+    """The least float that, written down, is not below an exact number; infinite where none is as large.
+
+    >>> covering(Fraction(3, 10)), covering(Fraction(1, 3)), covering(Fraction(10) ** 400)
+    (0.3, 0.33333333333333337, inf)
+    """
+    try:
+        value = float(exact)
+    except OverflowError:
+        return math.inf
+    while math.isfinite(value) and written(value) < exact:
+        value = math.nextafter(value, math.inf)
+    return value
+
+
 def of_unit(policy_epsilon: float, max_rows: int) -> float:
     """A policy's epsilon times the rows of a unit, in decimals: the policy's number is the one that was written down.
 
-    Where no float is written like the product, the next one above.
+    Where no float is written like the product, the next one above; infinite where none is as large.
 
-    >>> of_unit(0.1, 3)
-    0.3
+    >>> of_unit(0.1, 3), of_unit(1e308, 100)
+    (0.3, inf)
     """
-    product = float(max_rows * Decimal(repr(policy_epsilon)))
-    if math.isfinite(product) and Fraction(repr(product)) < max_rows * Fraction(repr(policy_epsilon)):
-        product = math.nextafter(product, math.inf)
-    return product
+    return covering(max_rows * written(policy_epsilon))
+
+
+def replacing(policy_epsilon: float, max_rows: int) -> float:
+    """What a policy's epsilon comes to where a unit of so many rows is replaced: removed, and another one added.
+
+    >>> replacing(0.1, 3)
+    0.6
+    """
+    return of_unit(policy_epsilon, 2 * max_rows)
+
+
+def epsilon_of(bound: float) -> float:
+    """Epsilon of one draw under a Lipschitz bound: twice Delta, which floating point doubles exactly.
+
+    >>> epsilon_of(2.5)
+    5.0
+    """
+    return 2 * bound
+
+
+def bound_of(epsilon_per_draw: float) -> float:
+    """The Lipschitz bound Delta under which one draw costs at most this epsilon: half of it.
+
+    >>> bound_of(5.0)
+    2.5
+    """
+    half = epsilon_per_draw / 2
+    return half if 2 * Fraction(half) <= Fraction(epsilon_per_draw) else math.nextafter(half, 0.0)
 
 
 def as_written(policy_epsilon: float) -> str:
@@ -104,6 +177,50 @@ def split(epsilon: float, m: int, shares: Sequence[float]) -> tuple[float, ...]:
     return tuple(parts)
 
 
+def first_parts(bound: float, m: int, shares: Sequence[float]) -> tuple[float, ...]:
+    """What the first draws may cost that budget weights are made from, one for each column: half of the budget in all.
+
+    The m draws that follow have a range of at most `bound` each, and these have m times the bound together.
+
+    >>> first_parts(1.0, 3, (0.5, 0.5))
+    (1.5, 1.5)
+    """
+    whole = m * bound
+    return split(whole if Fraction(whole) <= m * Fraction(bound) else math.nextafter(whole, 0.0), 1, shares)
+
+
+def in_two_parts(epsilon: float, m: int, share: float) -> tuple[float, float]:
+    """What a first draw costs, a share of all, and then each of m draws; together at most m times epsilon, exactly.
+
+    >>> in_two_parts(1.0, 2, 0.5)
+    (1.0, 0.5)
+    """
+    first = share * m * epsilon
+    second = per_draw(m * epsilon - first, m)
+    while Fraction(first) + m * Fraction(second) > m * Fraction(epsilon):
+        second = math.nextafter(second, 0.0)
+    return first, second
+
+
+def start_and_rounds(epsilon: float, start: float, shares: Sequence[float]) -> tuple[float, tuple[float, ...]]:
+    """What a start costs, a share of epsilon, and what each round does, by its share of the rest; at most epsilon.
+
+    >>> start_and_rounds(1.0, 0.5, (0.5, 0.5))
+    (0.5, (0.25, 0.25))
+    """
+    first, *rounds = split(epsilon, 1, (start, *((1 - start) * share for share in shares)))
+    return first, tuple(rounds)
+
+
+def part_of(part: float, whole: float) -> float:
+    """The share of a cost that one part of it has, never below the exact one.
+
+    >>> part_of(1.0, 4.0)
+    0.25
+    """
+    return at_least(Fraction(part) / Fraction(whole))
+
+
 def concentrated(epsilon_per_draw: float, m: int, rows: int = 1) -> float:
     """Rho of zero-concentrated privacy for m draws whose loss has a range of epsilon each: m epsilon^2 / 8.
 
@@ -125,3 +242,39 @@ def epsilon_at(rho: float, delta: float = DELTA) -> float:
     orders = (1 + (best - 1) * 8 ** (2 * i / (ORDERS - 1) - 1) for i in range(ORDERS))
     bounds = (rho * a + (math.log(1 / delta) - math.log(a)) / (a - 1) + math.log1p(-1 / a) for a in orders)
     return max(min(bounds), 0.0) * (1 + 1e-12)
+
+
+def epsilon_beside(rho: float, pure: float) -> float:
+    """The epsilon that is stated at the public delta beside a pure one: that of rho, or the pure one if it is less.
+
+    >>> epsilon_beside(2.0, 1.0)
+    1.0
+    """
+    return min(pure, epsilon_at(rho))
+
+
+def spent(epsilons: Iterable[str]) -> Fraction:
+    """What runs have spent together: the exact sum of decimals as they were written down.
+
+    >>> spent(["0.1"] * 10) == 1
+    True
+    """
+    return sum(map(written, epsilons), Fraction(0))
+
+
+def exceeds(before: Fraction, epsilon: float, cap: Fraction) -> bool:
+    """Whether a run of this epsilon, after what was spent before, would take a data set above its cap.
+
+    >>> exceeds(Fraction(9, 10), 0.1, Fraction(1)), exceeds(Fraction(1), 0.1, Fraction(1))
+    (False, True)
+    """
+    return before + written(epsilon) > cap
+
+
+def noted(epsilon: float) -> float:
+    """A computed epsilon as a ledger notes it: written down, it is not below the number.
+
+    >>> noted(2.5), written(noted(0.1)) >= Fraction(0.1)
+    (2.5, True)
+    """
+    return covering(Fraction(epsilon)) if math.isfinite(epsilon) else epsilon

@@ -9,6 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from alphasynth.errors import InputError
+from alphasynth.privacy import accounting
+from alphasynth.privacy.decimals import shown
 
 
 class LedgerError(InputError):
@@ -90,7 +92,7 @@ def balance(
     tables = {entry.detail["fingerprint"] for entry in spent if key(entry.dataset) == key(dataset)} | {fingerprint}
     own = [entry for entry in spent if key(entry.dataset) == key(dataset) or entry.detail["fingerprint"] in tables]
     released, lost, reserved = (
-        sum((Fraction(entry.epsilon) for entry in own if entry.state in states and entry.epsilon), Fraction(0))
+        accounting.spent(entry.epsilon for entry in own if entry.state in states and entry.epsilon is not None)
         for states in (("released",), ("lost",), ("reserved", "writing"))
     )
     unknown = any(entry.epsilon is None for entry in own)
@@ -124,28 +126,17 @@ def check_caps(request: Request, entries: Sequence[Entry], caps: dict[str, Cap])
             check_cap(request, balance(name, request.scope, entries, caps, request.fingerprint))
 
 
-def check_cap(request: Request, held: Balance) -> None:
+def check_cap(request: Request, so_far: Balance) -> None:
     """Refuse a run that states no budget, or one that would exceed the cap."""
+    name = so_far.dataset
     if request.epsilon is None:
+        raise LedgerError(f"data set {name!r} has a cap, so a run must state its budget (--epsilon), found none")
+    if so_far.open_ended:
+        raise LedgerError(f"data set {name!r} has a cap and a run without a budget under way; wait or clear it")
+    assert so_far.cap is not None
+    if accounting.exceeds(so_far.spent, request.epsilon, so_far.cap):
+        cap, asked = accounting.as_written(float(so_far.cap)), shown(accounting.written(request.epsilon))
         raise LedgerError(
-            f"data set {held.dataset!r} has a cap, so a run must state its budget (--epsilon), found none"
+            f"data set {name!r} has a cap of {cap}, of which {shown(so_far.spent)} is spent or reserved: a run of "
+            f"epsilon {asked} would exceed it"
         )
-    if held.open_ended:
-        raise LedgerError(f"data set {held.dataset!r} has a cap and a run without a budget under way; wait or clear it")
-    assert held.cap is not None
-    if held.spent + Fraction(repr(request.epsilon)) > held.cap:
-        raise LedgerError(
-            f"data set {held.dataset!r} has a cap of {shown(held.cap)}, of which {shown(held.spent)} is spent or "
-            f"reserved: a run of epsilon {shown(Fraction(repr(request.epsilon)))} would exceed it"
-        )
-
-
-def shown(value: Fraction) -> str:
-    """A sum as a decimal, never below it.
-
-    >>> shown(Fraction("0.1") * 3), shown(Fraction(10)), shown(Fraction("11.123456"))
-    ('0.3', '10', '11.1235')
-    """
-    places = 10**4
-    text = f"{-(-value.numerator * places // value.denominator) / places:.4f}"
-    return text.rstrip("0").rstrip(".")

@@ -18,7 +18,8 @@ from alphasynth.mechanisms.by_column import applied
 from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.rounds import round_labels
 from alphasynth.mechanisms.weighting import Weighting
-from alphasynth.privacy.guarantee import ROW, Guarantee, PublicGuarantee
+from alphasynth.privacy.accounting import epsilon_of
+from alphasynth.privacy.guarantee import Guarantee, PublicGuarantee
 from alphasynth.runs.folder import CONFIDENTIAL, SUMMARY, Staging
 from alphasynth.runs.settings import Settings
 from alphasynth.synthesizer import Synthesizer
@@ -29,7 +30,7 @@ from alphasynth.tables.text_cells import CSV_CELLS, WORDS
 ROWS_AT_A_TIME = 1_000_000
 MODEL = "model.toml"
 # What a guarantee says, beside what it was made from.
-STATEMENTS = ("epsilon", "scope", "promise", "neighbours", "releasable", "epsilon_replace", "rho", "epsilon_at_delta")
+STATEMENTS = ("epsilon", "scope", "releasable", "epsilon_replace", "rho", "epsilon_at_delta")
 
 
 def state(public: PublicGuarantee, files: Sequence[str], guarded: bool = False) -> dict[str, Any]:
@@ -38,10 +39,13 @@ def state(public: PublicGuarantee, files: Sequence[str], guarded: bool = False) 
     return {
         "statement": str(public),
         "budget": budget,
+        "promise": public.promise,
+        "neighbours": public.neighbours,
+        "unit": public.unit,
         **asdict(public),
         "n_is_public": True,
         "public_inputs": [name for name in vars(public) if name not in STATEMENTS],
-        "policy_epsilon_is_for": "one row of the table" if public.unit == ROW else "one row that took part",
+        "policy_epsilon_is_for": "one row of the table" if public.unit_column is None else "one row that took part",
         "tables": [{"file": name, "draw": i // public.tables_per_draw + 1} for i, name in enumerate(files)],
         **({CSV_CELLS: WORDS} if guarded else {}),
     }
@@ -51,10 +55,14 @@ def write_confidential(
     staging: Staging,
     settings: Settings,
     synthesizer: Synthesizer,
+    statement: dict[str, Any],
     seconds: dict[str, float],
     audited: Finding | None = None,
 ) -> None:
-    """Records, draws, summary and settings; all that was computed from single records stays here."""
+    """Records, draws, summary and settings; all that was computed from single records stays here.
+
+    `statement` is what the run releases as its guarantee.
+    """
     folder, trail, guarantee = staging.confidential, synthesizer.trail_, synthesizer.guarantee_
     last = trail.fits[-1]
     rounds = synthesizer.weightings_
@@ -77,7 +85,7 @@ def write_confidential(
         "releasable": guarantee.releasable,
         "guarantee": str(guarantee),
         "scope": guarantee.scope,
-        "released": asdict(guarantee.public()),  # what release/ must still say when the pages are made again
+        "released": statement,  # what release/ must still say when the pages are made again
         "n": guarantee.n,
         "distinct_rows": last.records.size,
         "delta": guarantee.delta,
@@ -113,7 +121,7 @@ def _round(fit: JointFit, rule: Any, seconds: float, guarantee: Guarantee) -> di
         "rule": first if rule is None else type(applied(rule)).__name__,
         "settled": {} if rule is None else _settled(applied(rule)),
         "delta": delta,
-        "epsilon": 2 * delta if guarantee.strict is None else guarantee.epsilon_per_draw,
+        "epsilon": epsilon_of(delta) if guarantee.strict is None else guarantee.epsilon_per_draw,
         "mean_alpha": fit.mean_alpha,
         "diagnostics": _diagnostics(fit),
         "seconds": round(seconds, 3),

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from alphasynth.errors import InputError
+from alphasynth.privacy.accounting import noted, written
 from alphasynth.runs.budget import Cap, Entry, LedgerError, Request, check_caps, check_name, key
 from alphasynth.runs.ledger_file import key_of, make_file, transaction
 
@@ -108,6 +108,8 @@ class Ledger:
     ) -> None:
         """As `append`, within a transaction. The first epsilon noted stands; `epsilon` counts where none was.
 
+        A policy's epsilon is noted as it was written; `epsilon` was computed, and is noted as a decimal not below it.
+
         Raise `LedgerError` for clearing a run that has written, unless its seed was fixed.
         """
         found = connection.execute(
@@ -118,7 +120,8 @@ class Ledger:
         dataset, scope, _, first = found[0]
         if event == "clear" and self._has(connection, run, *_WRITTEN) and json.loads(first).get("releasable", True):
             raise LedgerError(f"run {run!r} has written synthetic rows, and what was written stays spent")
-        known = next((float(held) for _, _, held, _ in found if held is not None), epsilon)
+        realised = None if epsilon is None else noted(epsilon)
+        known = next((float(text) for _, _, text, _ in found if text is not None), realised)
         _append(connection, event, dataset, run, scope, known, detail)
 
     def _has(self, connection: sqlite3.Connection, run: str, *events: str) -> bool:
@@ -145,7 +148,7 @@ class Ledger:
     def caps(self, connection: sqlite3.Connection) -> dict[str, Cap]:
         """The cap of each data set that has one, by the key of its name."""
         query = "SELECT dataset, epsilon FROM events WHERE event = 'cap' ORDER BY number"
-        return {key(dataset): Cap(dataset, Fraction(cap)) for dataset, cap in connection.execute(query).fetchall()}
+        return {key(dataset): Cap(dataset, written(cap)) for dataset, cap in connection.execute(query).fetchall()}
 
 
 _STATES = {

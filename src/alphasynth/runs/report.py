@@ -22,9 +22,11 @@ from alphasynth.pages import confidential_page, page, public_page
 from alphasynth.pages.confidential_page import Outcome, measured, rates_of
 from alphasynth.pages.images import save
 from alphasynth.pages.marks import Figure
-from alphasynth.pages.public_page import contribution_table
+from alphasynth.pages.public_inputs import contribution_facts, contribution_tables, model_words
+from alphasynth.pages.public_page import modelled_by
 from alphasynth.privacy.accounting import as_written, counted, round_up
-from alphasynth.privacy.guarantee import STRICT, TARGET, PublicGuarantee, formulas_of
+from alphasynth.privacy.guarantee import PublicGuarantee
+from alphasynth.privacy.scopes import STRICT, TARGET
 from alphasynth.runs.folder import CONFIDENTIAL, RELEASE
 from alphasynth.runs.results import MOST_ROWS, RunResults, read_run
 from alphasynth.tables.records import Records
@@ -50,10 +52,10 @@ class Rendered:
 def render_run(run: Path) -> Rendered:
     """Both pages of a run folder; raise `InputError` where a file of it is missing."""
     results = read_run(run)
-    guarantee, held = results.release.guarantee, results.held
+    guarantee, records = results.release.guarantee, results.records
     built = confidential_page.build(
-        f"Run report: {_title(guarantee, held.response)}, {guarantee.mechanism}",
-        held,
+        f"Run report: {_title(guarantee, records.response)}, {guarantee.mechanism}",
+        records,
         _outcomes(results),
         [
             *_claims(guarantee, results.summary, results.settings),
@@ -68,23 +70,23 @@ def render_run(run: Path) -> Rendered:
 
 def _outcomes(results: RunResults) -> list[Outcome]:
     """The rounds as the page's synthesizers; the last one has tables."""
-    guarantee, held, tables, summary = results.release.guarantee, results.held, results.tables, results.summary
-    formulas = [Formula.parse(text) for text in formulas_of(guarantee)]
-    formula = next((f for f in formulas if f.response == held.response), formulas[-1])
+    guarantee, records, tables, summary = results.release.guarantee, results.records, results.tables, results.summary
+    formulas = [Formula.parse(text) for text in modelled_by(guarantee)]
+    formula = next((f for f in formulas if f.response == records.response), formulas[-1])
     radii = sorted({*_own_radius(summary), *confidential_page.RADII})
-    covariates = [name for name in formula.covariates if name in held.columns]
+    covariates = [name for name in formula.covariates if name in records.columns]
     *before, final = results.rounds
     last = measured(
         None if guarantee.scope in (STRICT, TARGET) else final,  # where no record has a weight there is none to show
         final.label,
         guarantee.rules,
-        held,
+        records,
         tables,
         results.release.draws,
-        _regressions(guarantee, formula, held) if covariates else [],
+        _regressions(guarantee, formula, records) if covariates else [],
         radii=radii,
         known=_within(summary),
-        rates=rates_of(held, tables, covariates, radii),
+        rates=rates_of(records, tables, covariates, radii),
         public=guarantee.public_columns,
         scalar=guarantee.spread,
         survey_weights=results.settings.get("survey_weights"),
@@ -96,14 +98,18 @@ def _title(guarantee: PublicGuarantee, response: str) -> str:
     return f"{len(guarantee.columns)} columns" if len(guarantee.columns) > 1 else response
 
 
-def _regressions(guarantee: PublicGuarantee, formula: Formula, held: Records) -> list[str]:
+def _regressions(guarantee: PublicGuarantee, formula: Formula, records: Records) -> list[str]:
     """The run's own formula; of a chain also that column on all others, as its family says."""
     if len(guarantee.columns) < 2:
         return [formula.text]
     families = {entry["column"]: entry["family"] for entry in guarantee.columns}
     kind = f"{NEGATIVE_BINOMIAL}: " if "negative_binomial" in families.get(formula.response, "") else ""
-    spoken = [name for name in held.columns if name != formula.response and "`" not in name]
-    few = [n for n in spoken if is_numeric(held.columns[n]) or len(np.unique(as_text(held.columns[n]))) <= MOST_LEVELS]
+    spoken = [name for name in records.columns if name != formula.response and "`" not in name]
+    few = [
+        n
+        for n in spoken
+        if is_numeric(records.columns[n]) or len(np.unique(as_text(records.columns[n]))) <= MOST_LEVELS
+    ]
     rest = " + ".join(f"`{name}`" for name in few[:MOST_TERMS])
     return [f"{kind}`{formula.response}` ~ {rest}"]
 
@@ -135,7 +141,7 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
             *_audited(summary),
         ),
         page.text("The claim and its limits:"),
-        page.items(*guarantee.promise.split("; ")),
+        page.items(*guarantee.clauses),
         _rounds(guarantee, summary),
     ]
     if _audit_verdict(summary) == "broken":
@@ -164,8 +170,7 @@ def _rounds(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> page.Bloc
     lines = [_round(entry) for entry in summary["rounds"]]
     if guarantee.scope in (STRICT, TARGET):
         heads: tuple[str, ...] = ("synthesizer", "what a record adds", "epsilon per draw", "seconds")
-        several = len(guarantee.columns) > 1
-        words = "by column, see below" if several else "; ".join(guarantee.contribution)
+        (_, words), *_ = contribution_facts(guarantee)
         return page.table("The fit", heads, [(line[0], words, line[4], line[6]) for line in lines], series=True)
     heads = ("synthesizer", "rule", "with", "Delta", "epsilon per draw", "mean weight", "seconds")
     return page.table("Rounds; Delta and epsilon are rounded up", heads, lines, series=True)
@@ -225,7 +230,7 @@ def _diagnostics(entry: Mapping[str, Any]) -> list[tuple[object, ...]]:
 def _model(guarantee: PublicGuarantee) -> str:
     if len(guarantee.columns) > 1:
         return f"a chain of {len(guarantee.columns)} models, see below"
-    return f"{guarantee.formula}, {guarantee.family}"
+    return model_words(guarantee)
 
 
 def _columns_table(guarantee: PublicGuarantee) -> list[page.Block]:
@@ -242,7 +247,7 @@ def _columns_table(guarantee: PublicGuarantee) -> list[page.Block]:
         for entry in guarantee.columns
     ]
     kept = heads if any(line[-1] is not None for line in lines) else heads[:-1]
-    return [page.table("Columns", kept, [line[: len(kept)] for line in lines]), *contribution_table(guarantee)]
+    return [page.table("Columns", kept, [line[: len(kept)] for line in lines]), *contribution_tables(guarantee)]
 
 
 def write_pages(run: Path, figures: bool = False, signals: Interruption = INERT) -> Rendered:

@@ -7,7 +7,7 @@ import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +38,14 @@ MOST_ROWS = 1_000_000
 class RunResults:
     """What a run left (confidential, all but `release`).
 
-    `held` are the confidential records, and `tables` the synthetic ones, on the columns that both have; on the response
+    `records` are the confidential ones, and `tables` the synthetic ones, on the columns that both have; on the response
     alone, `left_out`, where there are too many distinct rows.
     """
 
     release: Release
     summary: Mapping[str, Any] = field(repr=False)
     settings: Mapping[str, Any] = field(repr=False)
-    held: Records = field(repr=False)
+    records: Records = field(repr=False)
     tables: tuple[Records, ...] = field(repr=False)
     rounds: tuple[Weighting, ...] = field(repr=False)
     left_out: bool = False
@@ -55,44 +55,62 @@ def read_run(run: Path) -> RunResults:
     """Read a run folder; raise `InputError` where a file of it is missing."""
     release, folder = read_release(run / RELEASE), run / CONFIDENTIAL
     summary, settings = _json(folder / SUMMARY), _toml(folder / "run.toml")
-    _check_same_run(release, summary, settings)
-    held = _records(folder / "records.parquet")
-    rounds = _rounds(folder, held.counts)
-    held = replace(held, response=shown_response(release.guarantee, held))
-    left_out = held.size > MOST_ROWS and len(held.columns) > 1
+    _check_same_run(run, release, summary, settings)
+    records = _records(folder / "records.parquet")
+    rounds = _rounds(folder, records.counts)
+    records = replace(records, response=shown_response(release.guarantee, records))
+    left_out = records.size > MOST_ROWS and len(records.columns) > 1
     gaps = declared_gaps(release.guarantee)
-    held = _alone(held) if left_out else _released(held, [*release.tables[0].column_names, *map(indicator_of, gaps)])
-    names = [name for name in held.columns if name in release.tables[0].column_names]
+    there = [*release.tables[0].column_names, *map(indicator_of, gaps)]
+    records = _alone(records) if left_out else _released(records, there)
+    names = [name for name in records.columns if name in release.tables[0].column_names]
     release = replace(release, tables=tuple(_Read.of(table, names) for table in release.tables))
-    tables = tuple(conform(held, read_records(table, names, gaps)) for table in release.tables)
-    return RunResults(release, summary, settings, held, tables, tuple(rounds), left_out)
+    tables = tuple(conform(records, read_records(table, names, gaps)) for table in release.tables)
+    return RunResults(release, summary, settings, records, tables, tuple(rounds), left_out)
 
 
-def shown_response(guarantee: PublicGuarantee, held: Records) -> str:
+def shown_response(guarantee: PublicGuarantee, records: Records) -> str:
     """The column that figures of one column show: of a chain, the last one of numbers."""
-    made = [entry["column"] for entry in guarantee.columns if entry["column"] in held.columns]
-    numeric = [name for name in made if is_numeric(held.columns[name])]
-    return (numeric or made or [held.response])[-1]
+    made = [entry["column"] for entry in guarantee.columns if entry["column"] in records.columns]
+    numeric = [name for name in made if is_numeric(records.columns[name])]
+    return (numeric or made or [records.response])[-1]
 
 
 def read_release(folder: Path) -> Release:
     """The release in a folder: its guarantee, and its tables where they are stored; raise `InputError`."""
     statement = _json(folder / GUARANTEE)
-    kinds = typing.get_type_hints(PublicGuarantee)
-    held: dict[str, Any] = {name: statement[name] for name in kinds if name in statement}
-    needed = [f.name for f in fields(PublicGuarantee) if f.default is MISSING and f.default_factory is MISSING]
     entries = statement.get("tables")
     files = [entry.get("file") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     named = tuple(name for name in files if isinstance(name, str) and Path(name).name == name)
-    known = all(name in held for name in needed) and all(fits(value, kinds[name]) for name, value in held.items())
-    if not named or len(named) < len(files) or not known:
+    guarantee = _guarantee(statement)
+    if not named or len(named) < len(files) or guarantee is None:
         raise InputError(f"{folder.name}/{GUARANTEE} must be one that alphasynth wrote, found another")
     if any((folder / name).is_symlink() for name in named):
         raise InputError(f"{folder.name} must hold its tables, found a link to another place")
-    held |= {name: tuple(value) for name, value in held.items() if isinstance(value, list)}
     guarded = CSV_CELLS in statement
     tables = tuple(open_table(folder / name, guarded=guarded) for name in named)
-    return Release(tables, PublicGuarantee(**held), named, guarded)
+    return Release(tables, guarantee, named, guarded)
+
+
+def _guarantee(statement: Mapping[str, Any]) -> PublicGuarantee | None:
+    """The guarantee that a file states; None where that is none."""
+    kinds = typing.get_type_hints(PublicGuarantee)
+    try:
+        return PublicGuarantee(**{name: _read(statement[name], kinds[name]) for name in kinds if name in statement})
+    except TypeError:
+        return None
+
+
+def _read(value: Any, kind: Any) -> Any:
+    """A value read from JSON as the kind that a field's annotation says; raise `TypeError` where it is another."""
+    if typing.get_origin(kind) is tuple and isinstance(value, list):
+        return tuple(_read(item, typing.get_args(kind)[0]) for item in value)
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
+        hints = typing.get_type_hints(kind)
+        return kind(**{name: _read(item, hints.get(name, type(None))) for name, item in value.items()})
+    if not fits(value, kind):
+        raise TypeError(kind)
+    return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,14 +167,13 @@ def _toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def _check_same_run(release: Release, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+def _check_same_run(run: Path, release: Release, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     """Refuse a release that is not of this run, or was edited: nothing is computed on its word alone."""
     guarantee = release.guarantee
     if "released" not in summary:
         raise InputError(f"{CONFIDENTIAL}/{SUMMARY} must hold what was released, found nothing: make the run again")
-    stated = json.loads(json.dumps(asdict(guarantee)))
     inside = (summary["released"], settings.get("mechanism"), settings.get("m"), summary.get("n"))
-    if inside != (stated, guarantee.mechanism, guarantee.m, guarantee.n):
+    if inside != (_json(run / RELEASE / GUARANTEE), guarantee.mechanism, guarantee.m, guarantee.n):
         raise InputError("release and confidential folder must be of one run, found two")
     if len(release.files) != guarantee.m * guarantee.tables_per_draw:
         raise InputError(f"{RELEASE}/{GUARANTEE} must name every table of the run, found fewer or more")
@@ -171,16 +188,16 @@ def _records(path: Path) -> Records:
     return Records(names[0], columns, counts, None)
 
 
-def _alone(held: Records) -> Records:
+def _alone(records: Records) -> Records:
     """The response without the other columns."""
-    values = values_of(held, held.response)
-    return Records(held.response, {held.response: values.values}, values.counts, None)
+    values = values_of(records, records.response)
+    return Records(records.response, {records.response: values.values}, values.counts, None)
 
 
-def _released(held: Records, names: Sequence[str]) -> Records:
+def _released(records: Records, names: Sequence[str]) -> Records:
     """The columns that the synthetic tables have too; a rule may read others."""
-    columns = {name: column for name, column in held.columns.items() if name in names}
-    return replace(held, columns=columns)
+    columns = {name: column for name, column in records.columns.items() if name in names}
+    return replace(records, columns=columns)
 
 
 def _rounds(folder: Path, counts: np.ndarray) -> list[Weighting]:

@@ -17,7 +17,8 @@ from alphasynth.errors import AuditWarning, InputError, ReportWarning, place
 from alphasynth.interruption import Interruption
 from alphasynth.mechanisms.rules import Given
 from alphasynth.privacy.accounting import of_unit
-from alphasynth.privacy.guarantee import INSTANCE, PublicGuarantee
+from alphasynth.privacy.guarantee import PublicGuarantee
+from alphasynth.privacy.scopes import INSTANCE
 from alphasynth.runs.budget import Request
 from alphasynth.runs.clock import Clock, Stage
 from alphasynth.runs.files import state, write_confidential, write_json
@@ -78,7 +79,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         write_json(staging.release / "guarantee.json", statement)
         clock.last()
         used = replace(settings, ledger=str(ledger.path), out=str(out))
-        write_confidential(staging, used, synthesizer, clock.seconds, audited)
+        write_confidential(staging, used, synthesizer, statement, clock.seconds, audited)
         clock.rendering()
         pages = (NAME,) if settings.report and _rendered(staging.path) else ()
     return Report(out, (*files, "guarantee.json", *pages), public, statement, ledger.path)

@@ -13,7 +13,7 @@ from alphasynth.models.families import FAMILIES, OWN
 from alphasynth.models.formula import Formula
 from alphasynth.models.own_model import OwnModel
 from alphasynth.models.table_model import ColumnModel, TableModel
-from alphasynth.privacy.accounting import per_draw
+from alphasynth.privacy.accounting import bound_of, per_draw, within
 from alphasynth.tables.declared import Declared
 
 
@@ -128,7 +128,7 @@ def target_of(epsilon: float | None, m: int) -> float | None:
     """Lipschitz bound at which m draws cost at most epsilon, in floating point too."""
     if epsilon is None:
         return None
-    return per_draw(epsilon, m) / 2
+    return bound_of(per_draw(within(epsilon), m))
 
 
 def check_scored(family: object, sampler: object, prior: object, limits: object, step: object) -> None:

@@ -12,8 +12,8 @@ from alphasynth.mechanisms.binding import BoundTable
 from alphasynth.mechanisms.mechanism import Step, Trail, Watch, ignore, run
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.table_model import TableModel
-from alphasynth.privacy.guarantee import StrictTerms
 from alphasynth.privacy.randomness import Key, child
+from alphasynth.privacy.strict_terms import StrictTerms
 from alphasynth.synthesis.generation import TableMaker
 from alphasynth.synthesis.preparation import bind, epsilons_of, mechanism_of
 from alphasynth.synthesis.request import Request

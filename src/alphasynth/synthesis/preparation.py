@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.gaps import frame_without_gaps, without_gaps
 from alphasynth.models.model import Model, Rows
 from alphasynth.models.table_model import ColumnModel, TableModel
-from alphasynth.privacy.accounting import split
+from alphasynth.privacy.accounting import first_parts, split, within
 from alphasynth.synthesis.public_types import with_public_types
 from alphasynth.synthesis.request import Request
 from alphasynth.synthesis.simulation import Layout
@@ -88,7 +89,8 @@ def bind(request: Request, model: TableModel, records: Records) -> BoundTable:
         if isinstance(sampler, PublicGrid) and "X" in rows.columns and len(whole.columns) > 1:
             raise InputError("a public grid takes columns without covariates in a table model, found some with")
         if not request.strict or request.scored:
-            return _problem(request, records, column, rows, whole.shares[number], _cut(whole.columns[number]))
+            first, cut = _first(request, whole.shares, number), _cut(whole.columns[number])
+            return _problem(request, records, column, rows, first, cut)
         contribution = _contribution(request, whole.columns[number])
         grid = request.grid if whole.names[number] in model.names else PublicGrid()  # that of a part is its default
         return _strict_problem(request, records, column, rows, contribution, epsilons[number], sampler, grid)
@@ -102,7 +104,7 @@ def bind(request: Request, model: TableModel, records: Records) -> BoundTable:
 def epsilons_of(request: Request, model: TableModel) -> tuple[float, ...]:
     """What each column may cost: in each draw, or where noise is added once, in all."""
     assert request.epsilon is not None, "checked at the door"
-    return split(request.epsilon, 1 if request.scored else request.m, model.shares)
+    return split(within(request.epsilon), 1 if request.scored else request.m, model.shares)
 
 
 def mechanism_of(request: Request, chain: Chain) -> Mechanism:
@@ -113,12 +115,17 @@ def mechanism_of(request: Request, chain: Chain) -> Mechanism:
     return replace(request.mechanism, rules=rules)
 
 
-def _problem(request: Request, records: Records, model: Model, rows: Rows, share: float, cut: float) -> Problem:
+def _first(request: Request, shares: Sequence[float], number: int) -> float | None:
+    """What the draw may cost that a column's budget weights are made from; None where there are no such weights."""
+    if request.target is None or not any(isinstance(rule, BW) for rule in request.mechanism.rules):
+        return None
+    return first_parts(request.target, request.m, shares)[number]
+
+
+def _problem(request: Request, records: Records, model: Model, rows: Rows, first: float | None, cut: float) -> Problem:
     """The problem of a column; of budget weights with the guide, which has half of the column's share of epsilon."""
     problem = Problem(records, model, rows, request.sampler or Automatic(), request.num_draws, request.thresh)
-    if request.target is None or not any(isinstance(rule, BW) for rule in request.mechanism.rules):
-        return problem
-    return replace(problem, guide=guide_of(problem, request.m * request.target * share, cut))
+    return problem if first is None else replace(problem, guide=guide_of(problem, first, cut))
 
 
 def _strict_problem(

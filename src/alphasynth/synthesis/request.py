@@ -21,7 +21,7 @@ from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.confirmation import confirm, refuse
 from alphasynth.models.own_model import OwnModel
 from alphasynth.models.table_model import TableModel
-from alphasynth.privacy.guarantee import scope_of
+from alphasynth.privacy.scopes import scope_of
 from alphasynth.synthesis.checks import (
     as_mechanism,
     check_aim,
@@ -115,7 +115,6 @@ class Request:
         # Of one formula with nothing declared gaps are refused, there is nothing to confirm, and weights are by record.
         self.undeclared = isinstance(formula, str) and not declared
         self.formulas = tuple(column.formula for column in self.model.columns)
-        self.family = ", ".join(column.family for column in self.model.columns)
         self.prior = prior
         of_grid = options_of(*GRID)
         self.mechanism = as_mechanism(mechanism, {name: given[name] for name in given if name not in of_grid})
@@ -197,6 +196,11 @@ class Request:
     def target(self) -> float | None:
         """The Lipschitz bound that weights are aimed at; None without an epsilon, and where there are no weights."""
         return None if self.strict else target_of(self.epsilon, self.m)
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Names of the families of the columns to synthesize; of a model of the user's own, that of its kind."""
+        return tuple(column.family for column in self.model.columns)
 
     @property
     def responses(self) -> tuple[str, ...]:

@@ -7,13 +7,12 @@ from typing import Any
 
 from alphasynth.mechanisms.binding import BoundTable
 from alphasynth.models.table_model import TableModel
-from alphasynth.privacy.guarantee import PublicGuarantee, StrictTerms
+from alphasynth.privacy.guarantee import PublicGuarantee
+from alphasynth.privacy.strict_terms import StrictTerms
 from alphasynth.tables.declared import FACTS, READ_OFF, Declared
 
 
-def stated_columns(
-    bound: BoundTable, promised: StrictTerms | None, epsilon: float | None
-) -> tuple[dict[str, Any], ...]:
+def stated_columns(bound: BoundTable, promised: StrictTerms | None) -> tuple[dict[str, Any], ...]:
     """Each column's model and its part of the budget; all of it public."""
     model, stated = bound.model, []
     for number, column in enumerate(model.columns):

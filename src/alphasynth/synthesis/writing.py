@@ -9,12 +9,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import duckdb
 import pyarrow as pa
 
 from alphasynth.catalogue import FORMATS
 from alphasynth.synthesis.simulation import Simulation
+from alphasynth.tables.csv_files import DELIMITERS
 from alphasynth.tables.engine import quoted
 from alphasynth.tables.statistical_files import FAMILIES as STATISTICAL
 from alphasynth.tables.statistical_files import Labels, prepared
@@ -115,12 +117,15 @@ def _write(chunks: _Uniform, path: Path, style: Style, begin: Callable[[], None]
 def _write_text(reader: pa.RecordBatchReader, path: Path, style: Style) -> None:
     """Text written by DuckDB, which quotes what needs quotes and nothing else.
 
-    It would rename columns whose names differ in case alone, so the header is ours. Times with a zone are written
-    in theirs, with its offset: DuckDB would write them in the zone of this machine.
+    It would rename columns whose names differ in case alone, so the header is ours; where a name holds what could be
+    taken for a delimiter all are quoted, so that none is. Times with a zone are written in theirs, with its offset:
+    DuckDB would write them in the zone of this machine.
     """
     names = [guarded(name) if style.safe else name for name in reader.schema.names]
     head = io.StringIO(newline="")
-    csv.writer(head, delimiter=style.delimiter, lineterminator="\n").writerow(names)
+    doubtful = any(mark in name for name in names for mark in DELIMITERS)
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if doubtful else csv.QUOTE_MINIMAL
+    csv.writer(head, delimiter=style.delimiter, lineterminator="\n", quoting=quoting).writerow(names)
     body = path.with_suffix(".body")
     with duckdb.connect(":memory:", config={"temp_directory": ""}) as engine:
         engine.register("synthetic", _numbered(reader, style.safe))

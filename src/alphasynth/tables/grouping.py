@@ -17,9 +17,6 @@ class Unit:
     column: str
     max_rows: int
 
-    def __str__(self) -> str:
-        return f"all rows that share a value of {self.column!r} (at most {self.max_rows})"
-
 
 @dataclass(frozen=True, eq=False)
 class Grouped:

@@ -1,0 +1,134 @@
+"""What is promised, in words: by scope and by mechanism. Each promise is a tuple of clauses, and a page lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from alphasynth.privacy.scopes import INSTANCE, NONE, STRICT, TARGET
+
+SCOPES = {
+    STRICT: "epsilon-differential privacy for one row's contribution, added or removed (scope: strict)",
+    TARGET: "for study: what the draws aim at is private, the draws are not proven to be (scope: target)",
+    INSTANCE: "an estimate for this database (scope: instance); not epsilon-differential privacy",
+    NONE: "nothing is promised (scope: none)",
+}
+ROW = "one row of the table"
+REMOVED = "one unit of privacy removed"
+ADDED_OR_REMOVED = "one unit of privacy's contribution added or removed, the number of rows held public"
+
+LOCAL = (
+    "asymptotic and local to this database: estimated from the posterior draws at hand for one record removed while "
+    "the weights of the others stay as they are",
+    "it is not epsilon-differential privacy, and where one record moves the weights of others (LW, CW, re-weighting, "
+    "any number that was searched) the loss can be larger",
+)
+# What exact audits found of a rule.
+AUDITED = {
+    "LW": "exact audits of LW and LW_final found databases where it is, the more often the more records there are",
+    "CW": "exact audits of CW and CW_final found it larger where one record lies far beyond a small table's others",
+    "SW": "exact audits of SW aimed at an epsilon found that one record added can take it far above",
+}
+BUDGET = (
+    "an estimate for this database: each weight is what the policy's budget allows its own record, given one draw of "
+    "parameters that was itself drawn with half of the budget, and what a record adds is clipped to the other half, so "
+    "that no other record's weight moves when a record comes or goes",
+    "it is not epsilon-differential privacy, since the draws are those of Markov chains, checked by diagnostics and "
+    "not proved to be right, and since the model may have read levels or terms off the table",
+)
+NOTHING = (
+    "nothing is promised: every record counts in full, and what one record can do to the posterior has no limit",
+    "the tables must be treated like the confidential one",
+)
+NEIGHBOURS = (
+    "epsilon-differential privacy when one row's contribution is added or removed while the number of rows is held "
+    "public, and twice epsilon when a row is replaced"
+)
+EXACT = (
+    NEIGHBOURS,
+    "it holds for every table of valid values, since what a record adds depends on that record and on public numbers "
+    "alone and has a range of at most its share of epsilon in each draw",
+    "it covers the parameters drawn and all that is made from them, and neither the number of rows nor columns "
+    "declared public nor how long the run took nor that it was not refused",
+    "the parameters were drawn exactly, on a finite public grid and in whole numbers, with random bits that SHAKE-256 "
+    "makes from 128 bits of the operating system's entropy",
+)
+SCORED = (
+    NEIGHBOURS,
+    "it holds for every table of valid values: all that the table gives away are sums of clipped whole numbers, to "
+    "which noise was added, and an exact private draw that they start from, and their costs add up to epsilon",
+    "everything else, any number of draws and tables, was made from these",
+    "it covers neither the number of rows nor columns declared public nor how long the run took nor that it was not "
+    "refused",
+    "the noise was sampled exactly, in whole numbers, with random bits that SHAKE-256 makes from 128 bits of the "
+    "operating system's entropy",
+)
+AIMED_AT = (
+    "no privacy is promised of these tables: they were drawn by Markov chain Monte Carlo, for study",
+    "the distribution that the draws aim at keeps the epsilon stated when one row's contribution is added or removed, "
+    "but a chain can miss part of it, and one record can decide which part: neighbours have been told apart so",
+    "a strict mechanism (Scored, or Censored without covariates) keeps its epsilon",
+)
+CAPPED = (
+    "for one unit of privacy, not for one of its rows: where a unit has more rows than take part, a row removed from "
+    "the table can change which ones do, which costs as much as replacing one"
+)
+WHOLE_ROW = {
+    STRICT: "it covers the whole row: all synthesized columns together, each of which has its public part of epsilon",
+    INSTANCE: "it covers the whole row: the log-likelihood of a record is the sum over its synthesized columns, and "
+    "its bound is taken over all combinations of the columns' draws",
+}
+
+
+def clauses_of(scope: str, rules: Sequence[str], scored: bool, several: bool, capped: bool) -> tuple[str, ...]:
+    """What is promised, and what is known to break it, clause by clause.
+
+    `scored`: noise was added to sums; `several` columns are synthesized; `capped`: a unit of privacy has several rows.
+
+    >>> clauses_of(NONE, (), scored=False, several=False, capped=False)[1]
+    'the tables must be treated like the confidential one'
+    """
+    whole = (WHOLE_ROW[scope],) if several and scope in WHOLE_ROW else ()
+    if scope not in (STRICT, TARGET):
+        return (*_estimated(rules), *whole)
+    bounded: Sequence[str] = AIMED_AT if scope == TARGET else SCORED if scored else EXACT
+    return (*bounded, *whole, *((CAPPED,) if capped else ()))
+
+
+def promise_of(rules: Sequence[str]) -> str:
+    """What is promised of a mechanism with these rules, and what is known to break it, in one sentence.
+
+    >>> promise_of(())[:19]
+    'nothing is promised'
+    """
+    return sentence(_estimated(rules))
+
+
+def sentence(clauses: Sequence[str]) -> str:
+    """Clauses in one sentence; who needs them apart has them apart.
+
+    >>> sentence(("one", "another"))
+    'one; another'
+    """
+    return "; ".join(clauses)
+
+
+def _estimated(rules: Sequence[str]) -> tuple[str, ...]:
+    if not rules:
+        return NOTHING
+    if list(rules) == ["BW"]:
+        return BUDGET
+    return (*LOCAL, *(words for rule, words in AUDITED.items() if rule in rules))
+
+
+def neighbours_of(scope: str) -> str:
+    """Which databases a promise compares."""
+    return ADDED_OR_REMOVED if scope in (STRICT, TARGET) else REMOVED
+
+
+def unit_of(column: str | None, max_rows: int) -> str:
+    """The unit of privacy: a row, or the rows that share a value of a column.
+
+    >>> unit_of(None, 1), unit_of("person", 3)
+    ('one row of the table', "all rows that share a value of 'person' (at most 3)")
+    """
+    return ROW if column is None else f"all rows that share a value of {column!r} (at most {max_rows})"
