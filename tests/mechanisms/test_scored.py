@@ -17,11 +17,11 @@ import alphasynth as syn
 from alphasynth.errors import InputError, StrictWarning
 from alphasynth.evaluation.intervals import combine
 from alphasynth.inference.contribution import plain
+from alphasynth.inference.matching import Step, clipped
+from alphasynth.inference.scores import OfNegativeBinomial, Parameters
 from alphasynth.mechanisms import scored, scored_fit
-from alphasynth.mechanisms.matching import Step, clipped
 from alphasynth.mechanisms.scored import QUANTA, Scorable, Scored, contributions, plan
 from alphasynth.mechanisms.scored_fit import scorable
-from alphasynth.mechanisms.scores import OfNegativeBinomial, Parameters
 from alphasynth.models import families
 from bound_families import bound
 from command_line import read, run

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from alphasynth.errors import InputError, require_positive, require_whole
-from alphasynth.mechanisms.matching import Match, Public, Step, matching
-from alphasynth.mechanisms.scores import Parameters
+from alphasynth.inference.matching import Match, Public, Step, matching
+from alphasynth.inference.scores import Parameters
 from alphasynth.models.model import Columns
 from alphasynth.privacy.accounting import start_and_rounds
 from alphasynth.privacy.noise import with_noise

@@ -12,15 +12,15 @@ import numpy as np
 from alphasynth.errors import StrictWarning
 from alphasynth.inference.contribution import plain
 from alphasynth.inference.diagnostics import Diagnostics
+from alphasynth.inference.matching import FEWEST, MOST, SIMULATED, Match, Public
 from alphasynth.inference.sampler import Draws, constrain_all
+from alphasynth.inference.scores import Parameters, family_of
 from alphasynth.mechanisms.binding import BoundTable
 from alphasynth.mechanisms.chain import JointFit, block_keys, joint_largest
 from alphasynth.mechanisms.fit import Fit, Problem, in_64_bit
 from alphasynth.mechanisms.growth import Grown, grown, lines_beside
-from alphasynth.mechanisms.matching import FEWEST, MOST, SIMULATED, Match, Public
 from alphasynth.mechanisms.scored import QUANTA, Plan, Scorable, Scored, plan, run_rounds
 from alphasynth.mechanisms.scored_start import placed, start
-from alphasynth.mechanisms.scores import Parameters, family_of
 from alphasynth.models.categories import Ordinal
 from alphasynth.models.model import TAKES_PART
 from alphasynth.privacy.accounting import total

@@ -14,9 +14,9 @@ import numpy as np
 from alphasynth.inference.contribution import Bounded, Censored
 from alphasynth.inference.density import Target
 from alphasynth.inference.public_grid import QUANTA, PublicGrid, total_cost
+from alphasynth.inference.scores import Parameters
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.mechanisms.scored import Scorable
-from alphasynth.mechanisms.scores import Parameters
 from alphasynth.models.categories import Bernoulli, Categorical, Ordinal, logit
 from alphasynth.models.coefficient_priors import ScaleMixturePrior
 from alphasynth.models.continuous import Normal

@@ -13,19 +13,13 @@ from alphasynth.errors import InputError, found, require_positive
 from alphasynth.models.families import FAMILIES, OWN_TRAITS, Family
 from alphasynth.models.formula import Formula
 from alphasynth.models.own_model import OwnModel
-from alphasynth.tables.declared import READ_OFF, Declared, marks_of
+from alphasynth.tables.declared import MARKED, READ_OFF, Declared, marks_of
 from alphasynth.tables.gaps import indicator_of
 
 HEAD = """\
 # A model of a whole table: one [[column]] each, and what is declared public under [declared_public].
 # Everything in this file is treated as public and is listed in guarantee.json. Check it, edit it, and leave out of it
 # whatever must not be told.
-"""
-MARKED = """\
-# read_off_the_table lists what was read off the confidential table, and is public only once somebody says so: check it,
-# then take its name out of the list. Missing, listed without a line of its own: no gaps were seen. At the top stand
-# columns that were left out for what they hold. A strict mechanism refuses what is still listed, unless told
-# --confirm-public NAME,... or all.
 """
 # What may be read off the table of a column's model; of a column that is not in the model, that it was left out.
 CHOSEN, LEFT_OUT = ("family", "formula", "budget"), "left_out"

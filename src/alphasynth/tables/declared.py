@@ -16,6 +16,13 @@ GAPS = ("model", "drop", "public")
 FACTS = ("levels", "limits", "whole", "missing")
 # Lists, in files, what was read off the confidential table: public only once somebody says so.
 READ_OFF = "read_off_the_table"
+# What a model file says of its marks.
+MARKED = """\
+# read_off_the_table lists what was read off the confidential table, and is public only once somebody says so: check it,
+# then take its name out of the list. Missing, listed without a line of its own: no gaps were seen. At the top stand
+# columns that were left out for what they hold. A strict mechanism refuses what is still listed, unless told
+# --confirm-public NAME,... or all.
+"""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import digamma
 
 from alphasynth.errors import InputError
-from alphasynth.mechanisms.level_scores import OfBernoulli, OfCategorical, OfOrdinal
+from alphasynth.inference.level_scores import OfBernoulli, OfCategorical, OfOrdinal
 from alphasynth.models.categories import Bernoulli, Categorical, Ordinal
 from alphasynth.models.continuous import LARGEST_SHAPE, SMALLEST_SD, Gamma, Normal
 from alphasynth.models.counts import NegativeBinomial, Poisson, count_columns

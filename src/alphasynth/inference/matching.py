@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from alphasynth.mechanisms.scores import Parameters
+from alphasynth.inference.scores import Parameters
 
 # Rows simulated to see what the model expects: so many for each record, and at least and at most so many in all; on the
 # way there, fewer.

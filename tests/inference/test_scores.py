@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from alphasynth.errors import InputError
-from alphasynth.mechanisms.scores import Parameters, family_of
+from alphasynth.inference.scores import Parameters, family_of
 from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.families import FAMILIES
 from alphasynth.tables.declared import Declared
