@@ -59,7 +59,9 @@ class MechanismOptions(TypedDict, total=False):
     ]
     k: Annotated[
         float | Literal["auto"] | None,
-        Option("factor, or auto: the largest that keeps the bound", ("Reweight",), "auto", kept=float | str),
+        Option(
+            "re-weighting factor, or auto: the largest that keeps the bound", ("Reweight",), "auto", kept=float | str
+        ),
     ]
     alpha: Annotated[float | None, Option("the weight; what epsilon or LW's bound allows unless told", ("SW",))]
     cap: Annotated[

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 import typer
 
 from alphasynth.cli.ledger import Json, print_table
-from alphasynth.cli.options import Delimiter, Encoding, TableHelp
+from alphasynth.cli.options import TABLE, Delimiter, Encoding
 from alphasynth.cli.report import split
 from alphasynth.privacy.accounting import counted
 from alphasynth.runs.settings import Settings
 
 
 def inspect(
-    table: Annotated[str, TableHelp],
+    table: Annotated[str, TABLE],
     suggest: Annotated[
         Path | None,
         typer.Option(help="Write a model.toml of the whole table to this file, to be checked and edited by hand."),

@@ -13,7 +13,7 @@ from alphasynth.catalogue import OPTIONS, Option, described
 from alphasynth.cli.report import split
 from alphasynth.runs.settings import Settings, check_types, read_config
 
-TableHelp = typer.Argument(
+TABLE = typer.Argument(
     help="CSV, TSV, Parquet, Arrow, Feather, SAS, SPSS or Stata file, or URL::table (duckdb://, postgres://, "
     "pyspark://, ...)."
 )

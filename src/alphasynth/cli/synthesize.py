@@ -14,7 +14,7 @@ import typer
 
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
 from alphasynth.cli.ledger import Json, LedgerOption
-from alphasynth.cli.options import Delimiter, Encoding, Quiet, TableHelp, settings_of
+from alphasynth.cli.options import TABLE, Delimiter, Encoding, Quiet, settings_of
 from alphasynth.interruption import SIGNALS
 from alphasynth.privacy.accounting import counted
 from alphasynth.runs.settings import Settings
@@ -30,7 +30,7 @@ def _either(default: bool, name: str) -> str:
 
 def synthesize(
     *,
-    table: Annotated[str | None, TableHelp] = None,
+    table: Annotated[str | None, TABLE] = None,
     config: Annotated[
         Path | None, typer.Option(help="Settings from a run.toml; options given here count first.")
     ] = None,

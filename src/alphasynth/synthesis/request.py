@@ -90,7 +90,7 @@ class Request:
                 distance: CW: of a chain: gower (the radius is of it), in place of a radius by column.
                 relative: CW: the radius is a share of the value, or not (absolute).
                 within: CW: compare records only with those that share these columns' values.
-                k: LW_final, CW_final: factor, or auto: the largest that keeps the bound (auto).
+                k: LW_final, CW_final: re-weighting factor, or auto: the largest that keeps the bound (auto).
                 alpha: SW: the weight; what epsilon or LW's bound allows unless told.
                 cap: BW: the largest weight, up to 1, or auto: what suits epsilon and rows (1).
                 cut: Censored, Recentred: how far below its largest log-likelihood a record is cut; 5 + log(levels / 2)
