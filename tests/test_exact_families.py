@@ -16,7 +16,7 @@ from scipy import stats
 from alphasynth.cli.entry import run_command
 from alphasynth.errors import InputError, StrictWarning
 from alphasynth.inference.axes import default_of
-from alphasynth.inference.contribution import Censored, plain
+from alphasynth.inference.contribution import Censored, bare
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
@@ -62,7 +62,7 @@ def made_for(family, mechanism, epsilon, declared=None):
 
 def coarse(block):
     """A coarse public grid for a block, by the names of its parameters."""
-    names = plain(block.model).coordinates(False)
+    names = bare(block.model).coordinates(False)
     return PublicGrid({}, {name: STEPS[name.partition("[")[0]] for name in names}).axes(block.model, {})
 
 

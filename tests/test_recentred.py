@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
-from alphasynth.inference.contribution import Censored, Recentred, plain
-from alphasynth.mechanisms.strict import Recentring
+from alphasynth.inference.contribution import Censored, Recentred, bare
+from alphasynth.mechanisms.fit import SecondPart
 from alphasynth.models.model import PEAK
 from alphasynth.synthesizer import Synthesizer
 
@@ -40,10 +40,10 @@ def test_contributions_of_the_second_part_have_their_range(mixture):
     """Whatever the parameters: from -epsilon to 0, and the middle of it where parameters are the first draw's."""
     one = Synthesizer("y ~ 1", family="negative_binomial", mechanism="Recentred", epsilon=4.0, m=1, seed=1, **GRID)
     problem = one.fit(mixture).bind(one.read(mixture)).one
-    assert isinstance(problem.then, Recentring)
+    assert isinstance(problem.second, SecondPart)
     first = one.trail_.fits[-1].columns[0].draws.take(np.array([0]))
     with jax.enable_x64(True):
-        second = problem.then(problem, first)
+        second = problem.after(first)
         u = np.random.default_rng(0).normal([4.0, 1.0], [3.0, 3.0], (200, 2))
         values = np.array(
             [np.asarray(second.model.log_lik(second.model.prior.constrain(at), second.rows.distinct)) for at in u]
@@ -55,7 +55,7 @@ def test_contributions_of_the_second_part_have_their_range(mixture):
     np.testing.assert_allclose(at_first, -second.model.epsilon / 2, rtol=1e-9)
     assert second.model.epsilon == pytest.approx(2.8)
     assert PEAK in second.rows.columns
-    assert plain(second.model) == plain(problem.model)
+    assert bare(second.model) == bare(problem.model)
 
 
 def test_the_exact_audit_adds_both_parts_up_and_the_claim_is_kept(mixture):

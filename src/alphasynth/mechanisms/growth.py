@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth.errors import InputError
-from alphasynth.inference.contribution import plain
+from alphasynth.inference.contribution import bare
 from alphasynth.mechanisms.binding import BoundTable, covariates
 from alphasynth.models.families import has_own_zeros
 from alphasynth.models.formula import compute_terms
@@ -49,7 +49,7 @@ class Grown:
     def next(self, number: int, theta: Mapping[str, Any], rng: np.random.Generator) -> Grown:
         """With one more column, from parameters of its model."""
         column, block = self.bound.model.columns[number], self.bound.chain.blocks[number]
-        values = _values(rng, column, plain(block.model), dict(theta), self._columns(number), self.size)
+        values = _values(rng, column, bare(block.model), dict(theta), self._columns(number), self.size)
         for name, wanted in reversed(column.where):
             # What stands in for a gap is what stood in for it in the table; what is not above 0 is 0.
             other = stand_in(column.declared) if name == column.gap else 0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from alphasynth.errors import InputError
 from alphasynth.inference.axes import MOST_PARAMETERS, NATURAL_ENDS, default_of
@@ -21,15 +20,15 @@ from alphasynth.inference.contribution import (
     CensoredAt,
     Recentred,
     Strict,
-    plain,
+    bare,
 )
 from alphasynth.inference.laplace import Laplace
 from alphasynth.inference.public_grid import QUANTA, Axis, PublicGrid, coordinate_names, points
 from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.mechanisms.chain import Chain
-from alphasynth.mechanisms.fit import Problem, in_64_bit
+from alphasynth.mechanisms.fit import Problem, SecondPart, in_64_bit
 from alphasynth.models.counts import NegativeBinomial, Poisson
-from alphasynth.models.model import SMALLEST_CAPACITY, Array, Columns, Model, Rows
+from alphasynth.models.model import Array, Columns, Model, Rows
 from alphasynth.models.priors import LinearPrior, OrdinalPrior, PairPrior, ScaleMixturePrior
 from alphasynth.models.table_model import ColumnModel
 from alphasynth.privacy.accounting import at_least
@@ -41,12 +40,12 @@ OWN_PRIOR = "prior of the user's own model"
 
 def bind(
     contribution: Strict, model: Model, rows: Rows, epsilon: float, m: int, grid: PublicGrid, sampler: Sampler | None
-) -> tuple[Bounded, Sampler, Recentring | None]:
+) -> tuple[Bounded, Sampler, SecondPart | None]:
     """The model with bounded contributions at an epsilon per draw, what draws from it, and what follows a first draw.
 
     Without a sampler of the user's, models that have a public grid are drawn exactly on it.
     """
-    model = plain(model)
+    model = bare(model)
     if sampler is None:
         # No rescue by `Nuts`: where proposals miss part of the target a chain that stays in another part looks well.
         sampler = grid if is_exact(contribution, model, "X" in rows.columns, grid) else Laplace()
@@ -61,45 +60,9 @@ def bind(
         contribution = Censored(contribution.cut)
     if isinstance(contribution, Recentred):
         first, second = contribution.parts(epsilon, m)
-        return contribution.bounded(model, first), sampler, Recentring(contribution, second, epsilon)
+        following = SecondPart(contribution, contribution.second(model, second), epsilon)
+        return contribution.bounded(model, first), sampler, following
     return contribution.bounded(model, epsilon), sampler, None
-
-
-@dataclass(frozen=True)
-class Recentring:
-    """The second part of `Recentred`: each of the draws costs `epsilon`, and `in_all` with its part of the first."""
-
-    contribution: Recentred
-    epsilon: float
-    in_all: float
-
-    def __call__(self, problem: Problem, first: Draws) -> Problem:
-        """The problem whose contributions are centred at what the first draw makes of each record."""
-        model, rows = plain(problem.model), problem.rows
-        log_lik = _log_lik_at(model, first.u[0], rows, isinstance(problem.sampler, PublicGrid))
-        centred = replace(rows.for_strict(self.contribution.centre(log_lik, self.epsilon)), start=first.u[0])
-        return replace(problem, model=self.contribution.second(model, self.epsilon), rows=centred, then=None)
-
-
-def _log_lik_at(model: Model, u: np.ndarray, rows: Rows, one_by_one: bool) -> np.ndarray:
-    """f of every line at one draw; for exact draws one by one through one program, so that no line's place matters."""
-    if not one_by_one:
-        return np.asarray(_log_lik(model, u, rows.columns))[: rows.size]
-    # Capacities are whole numbers of chunks, so the program has one shape.
-    chunks = range(0, rows.size, SMALLEST_CAPACITY)
-    parts = [{name: c[first : first + SMALLEST_CAPACITY] for name, c in rows.columns.items()} for first in chunks]
-    return np.concatenate([np.asarray(_log_lik_by_line(model, u, part)) for part in parts])[: rows.size]
-
-
-@partial(jax.jit, static_argnames="model")
-def _log_lik(model: Model, u: Array, columns: Columns) -> Array:
-    return model.log_lik(model.prior.constrain(u), columns)
-
-
-@partial(jax.jit, static_argnames="model")
-def _log_lik_by_line(model: Model, u: Array, columns: Columns) -> Array:
-    theta = model.prior.constrain(u)
-    return jax.lax.map(lambda line: model.log_lik(theta, {name: v[None] for name, v in line.items()})[0], columns)
 
 
 def column_is_exact(contribution: Strict, column: ColumnModel, grid: PublicGrid) -> bool:
@@ -154,8 +117,8 @@ def _terms(problem: Problem, released: Draws) -> StrictTerms | None:
     if not isinstance(model, Bounded):
         return None
     at, words = model.contribution, tuple[str, ...]()
-    if isinstance(problem.then, Recentring):
-        return _recentred_terms(problem, problem.then, model, released)
+    if problem.second is not None:
+        return _recentred_terms(problem.first, problem.second, released)
     if isinstance(at, CensoredAt):
         words = (
             "Censored",
@@ -176,19 +139,19 @@ def _terms(problem: Problem, released: Draws) -> StrictTerms | None:
     return StrictTerms(model.epsilon, words, grid, at.scalar, limit)
 
 
-def _recentred_terms(problem: Problem, then: Recentring, model: Bounded, released: Draws) -> StrictTerms:
+def _recentred_terms(problem: Problem, following: SecondPart, released: Draws) -> StrictTerms:
     """The terms of two parts: those of the first draw, and then what differs."""
-    first = _terms(replace(problem, then=None), released)
+    first = _terms(problem, released)
     assert first is not None, "the model is bounded"
-    second = then.contribution.second(plain(model), then.epsilon)
+    second = following.model
     words = (
         "Recentred",
         "first draw (one for all draws released): " + ", ".join(first.contribution),
         f"then: a {second.contribution.scalar!r}, centre the log-likelihood of the own record at the first draw, "
-        f"clipped to a range of {then.epsilon!r}",
+        f"clipped to a range of {second.epsilon!r}",
     )
     scalar, limit = second.contribution.scalar, first.at_limit
-    return StrictTerms(then.in_all, words, first.grid, scalar, limit, pure_only=True)
+    return StrictTerms(following.in_all, words, first.grid, scalar, limit, pure_only=True)
 
 
 @in_64_bit
