@@ -41,7 +41,7 @@ def test_contributions_of_the_second_part_have_their_range(mixture):
     one = Synthesizer("y ~ 1", family="negative_binomial", mechanism="Recentred", epsilon=4.0, m=1, seed=1, **GRID)
     problem = one.fit(mixture).bind(one.read(mixture)).one
     assert isinstance(problem.second, SecondPart)
-    first = one.trail_.fits[-1].columns[0].draws.take(np.array([0]))
+    first = one.trail_.fits[-1].draws.take(np.array([0]))
     with jax.enable_x64(True):
         second = problem.after(first)
         u = np.random.default_rng(0).normal([4.0, 1.0], [3.0, 3.0], (200, 2))
@@ -77,7 +77,7 @@ def test_little_budget_goes_to_one_part(mixture):
     small = Synthesizer("y ~ 1", family="negative_binomial", mechanism="Recentred", epsilon=0.5, m=1, seed=3, **GRID)
     other = Synthesizer("y ~ 1", family="negative_binomial", mechanism="Censored", epsilon=0.5, m=1, seed=3, **GRID)
     np.testing.assert_array_equal(
-        small.fit(mixture).trail_.fits[-1].columns[0].draws.u, other.fit(mixture).trail_.fits[-1].columns[0].draws.u
+        small.fit(mixture).trail_.fits[-1].draws.u, other.fit(mixture).trail_.fits[-1].draws.u
     )
     assert small.guarantee_.public().contribution == other.guarantee_.public().contribution
 
@@ -98,7 +98,7 @@ def test_less_tempering_is_needed_at_the_same_epsilon(mixture):
     spread = {}
     for name in ("Censored", "Recentred"):
         one = Synthesizer("y ~ 1", family="negative_binomial", mechanism=name, epsilon=4.0, m=1, seed=4, **GRID)
-        spread[name] = one.fit(mixture).trail_.fits[-1].columns[0].draws.u[:, 0].std()
+        spread[name] = one.fit(mixture).trail_.fits[-1].draws.u[:, 0].std()
     # Each of 1,000 independent draws: a standard error of 1 / sqrt(2,000) of its own, five of them on either side.
     assert spread["Recentred"] / spread["Censored"] == pytest.approx(np.sqrt(0.5), rel=5 * np.sqrt(2 / 2_000) + 0.05)
 
