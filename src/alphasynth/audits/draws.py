@@ -26,7 +26,7 @@ from alphasynth.mechanisms.chain import Chain, JointFit
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.lipschitz import extreme_log_liks, larger
 from alphasynth.mechanisms.mechanism import Trail, budget_weights
-from alphasynth.mechanisms.rule import Aim, Rule
+from alphasynth.mechanisms.rule import Rule, aim_of
 from alphasynth.models.model import Array, Columns, Model, Rows, capacity
 from alphasynth.privacy.divergence import AUDIT_DELTA, gaussian_epsilon, spherical_epsilon
 from alphasynth.tables.records import Records
@@ -128,10 +128,8 @@ class Replay:
         if not self._searched(rule):
             return alpha
         reached = float(weighted(alpha, after).max())
-        if self.target is not None and is_last:
-            aim: Aim | None = Aim(self.target, rule.highest)
-        else:
-            aim = rule.aim(before, lambda other: float(weighted(other(records, before), after).max()))
+        target = self.target if is_last else None
+        aim = aim_of(rule, before, target, lambda other: float(weighted(other(records, before), after).max()))
         if aim is None:
             return alpha
         factor = self.factor if is_last else 1.0

@@ -61,6 +61,11 @@ class Rule(Protocol):
 BoundOf = Callable[[Rule], float]
 
 
+def aim_of(rule: Rule, before: JointFit, target: float | None, bound_of: BoundOf) -> Aim | None:
+    """What a search of a rule's number aims at: the given target, else the rule's own aim."""
+    return rule.aim(before, bound_of) if target is None else Aim(target, rule.highest)
+
+
 def begin_at(value: object) -> float:
     """Where a search begins that has a number to begin at, else 1."""
     return value if isinstance(value, float) and value > 0 else 1.0
