@@ -25,8 +25,10 @@ from scipy.special import logsumexp
 from alphasynth.audits.quadrature import weigh_far
 from alphasynth.inference.density import Target
 from alphasynth.inference.grid import scores
+from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.mechanism import budget_weights, settled
+from alphasynth.mechanisms.rules import BW
 from alphasynth.privacy.divergence import AUDIT_DELTA, epsilon_between
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.records import Records
@@ -112,6 +114,12 @@ def neighbours(table: Table) -> tuple[Table, list[tuple[int, int]]]:
     return held, [*((row, 1) for row in canaries), *((row, -1) for row in removed)]
 
 
+def target_after(chain: Chain, rule: BW, u: np.ndarray) -> Target:
+    """The target that follows a first draw."""
+    allowed, alpha = budget_weights(chain, rule, [u])
+    return target_of(allowed.one, alpha)
+
+
 def target_of(problem: Problem, alpha: np.ndarray) -> Target:
     alpha = np.where(problem.rows.finite[problem.rows.of], alpha, 0.0)
     return Target.of(problem.model, problem.rows, problem.rows.total(alpha * problem.records.counts))
@@ -147,20 +155,17 @@ def losses(s: Synthesizer, table: Table, rng: np.random.Generator) -> list[float
     held, changes = neighbours(table)
     own = s.bind(table.records())
     rule = settled(s.mechanism.rules[-1], s.target, own)
-    first = Part.of(target_of(own.guide, np.ones(own.records.size)))
+    first = Part.of(target_of(own.one.guide, np.ones(own.records.size)))
     drawn = rng.choice(len(first.u), p=np.exp(first.log_p) / np.exp(first.log_p).sum())
     places = first.u[[int(np.argmax(first.log_p)), int(drawn)]]
-    seconds = [Part.of(target_of(*budget_weights(own, rule, [u]))) for u in places]
+    seconds = [Part.of(target_after(own, rule, u)) for u in places]
     found = []
     for row, by in changes:
         other = s.bind(held.changed(row, by).records())
-        cost = loss_on(*first, target_of(other.guide, np.ones(other.records.size)))
+        cost = loss_on(*first, target_of(other.one.guide, np.ones(other.records.size)))
         # n is public, and so is the cap that it decides: neighbours share it.
-        then = [
-            loss_on(*part, target_of(*budget_weights(other, rule, [u])))
-            for part, u in zip(seconds, places, strict=True)
-        ]
-        found.append(cost * s.target / other.guide.model.epsilon + max(then))
+        then = [loss_on(*part, target_after(other, rule, u)) for part, u in zip(seconds, places, strict=True)]
+        found.append(cost * s.target / other.one.guide.model.epsilon + max(then))
     return found
 
 

@@ -33,8 +33,7 @@ def measure(family: str, distinct: int) -> None:
     """Print one line."""
     facts = {"y": {"limits": DECLARED[family]}} if family in DECLARED else None
     made = Synthesizer("y ~ 1", family=family, declared=facts, mechanism="Censored", m=1, epsilon=1.0, seed=1)
-    problem = made.bind(made.read(pd.DataFrame({"y": values_of(family, distinct)})))
-    (block,) = getattr(problem, "blocks", (problem,))
+    block = made.bind(made.read(pd.DataFrame({"y": values_of(family, distinct)}))).one
     counts = block.rows.total(block.records.counts.astype(float))
     target = Target.of(block.model, block.rows, counts)
     with jax.enable_x64(True):

@@ -54,12 +54,13 @@ def problem_of(y: np.ndarray, num_draws: int) -> Any:
 
     from alphasynth.inference.laplace import Laplace
     from alphasynth.mechanisms.fit import Problem
-    from alphasynth.models.families import bind_column
-    from alphasynth.models.formula import Formula
+    from alphasynth.models.families import bind_design
+    from alphasynth.models.formula import Formula, design_of
     from alphasynth.tables.records import Records
 
     records = Records.from_table(pa.table({"y": y}), ["y"])
-    model, rows = bind_column(Formula.parse("y ~ 1"), "negative_binomial", records)
+    formula = Formula.parse("y ~ 1")
+    model, rows = bind_design(formula, "negative_binomial", records, design_of(formula, records))
     return Problem(records, model, rows, Laplace(), num_draws)
 
 
@@ -132,6 +133,7 @@ def pipeline_and_floor(n: int) -> dict[str, float]:
     """(b) LW_final with k = 0.95, records to guarantee, against three times S x distinct rows of log-likelihoods."""
     import jax
 
+    from alphasynth.mechanisms.chain import Chain
     from alphasynth.mechanisms.mechanism import Mechanism, run
     from alphasynth.mechanisms.rules import LW, Reweight
     from alphasynth.privacy.guarantee import Guarantee
@@ -142,14 +144,14 @@ def pipeline_and_floor(n: int) -> dict[str, float]:
     key = np.random.SeedSequence(1)
 
     def pipeline() -> Guarantee:
-        trail = run(key, problem, mechanism)
+        trail = run(key, Chain.of_one(problem), mechanism)
         last = trail.fits[-1]
         return Guarantee("LW_final", ("LW", "Reweight"), last.lipschitz.overall, 1, n, S, "Laplace")
 
     model, size = problem.model, problem.rows.size
     columns = {name: column[:size] for name, column in problem.rows.columns.items()}
     with jax.enable_x64(True):
-        u = run(key, problem, mechanism).fits[0].draws.u
+        u = run(key, Chain.of_one(problem), mechanism).fits[0].columns[0].draws.u
         evaluate = jax.jit(jax.vmap(lambda u, c: model.log_lik(model.prior.constrain(u), c), (0, None)))
 
         def floor() -> None:

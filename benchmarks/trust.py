@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from alphasynth.audits.densities import loss_between, output
-from alphasynth.audits.neighbours import held_only
+from alphasynth.audits.neighbours import recounted
 from alphasynth.evaluation.values import Values, statistics
 from alphasynth.mechanisms.fit import in_64_bit
-from alphasynth.mechanisms.mechanism import auto_cap, run
+from alphasynth.mechanisms.mechanism import auto_cap
 from alphasynth.privacy.randomness import child
-from alphasynth.synthesis.simulation import new_values
+from alphasynth.synthesis.outcome import carry_out, new_rows
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.records import Records
 
@@ -89,7 +89,7 @@ def extreme_losses(s: Synthesizer, records: Records) -> tuple[float, float, bool
     for row in (0, records.size - 1):
         counts = records.counts.copy()
         counts[row] -= 1
-        other = output(s.bind(held_only(records, counts)), s.mechanism, s.target)
+        other = output(s.bind(recounted(records, counts)), s.mechanism, s.target)
         losses.append(loss_between(own, other))
         broken |= losses[-1] > max(own.claim, other.claim)
     return own.claim, max(losses), broken
@@ -129,15 +129,14 @@ def canaries(quick: bool) -> list[dict]:
 def table_errors(s: Synthesizer, records: Records, seed: int, tables: int) -> tuple[np.ndarray, float]:
     """Errors (tables, statistics) of single synthetic tables, each from a draw of its own; and the claim per draw."""
     key = np.random.SeedSequence([seed, 17])
-    problem = s.bind(records)
-    trail = run(child(key, 0), problem, s.mechanism, s.target)
-    last = trail.fits[-1]
+    carried = carry_out(child(key, 0), s, s.model, records)
+    last = carried.trail.fits[-1]
     own = Values.of(records.columns["y"], records.counts)
     rng = np.random.default_rng(child(key, 1))
-    picked = rng.choice(last.draws.num_draws, tables, replace=False)
-    made = [Values.of(new_values(rng, problem, last.draws, int(i))) for i in picked]
+    picked = rng.choice(last.columns[0].draws.num_draws, tables, replace=False)
+    made = [Values.of(new_rows(key, carried, int(i), rng)["y"]) for i in picked]
     errors = np.array([[one.of(values) - one.of(own) for one in statistics()] for values in made])
-    claim = problem.model.epsilon if s.strict else 2 * last.lipschitz.overall
+    claim = carried.bound.chain.one.model.epsilon if s.strict else 2 * last.lipschitz.overall
     return errors, claim
 
 
@@ -244,7 +243,7 @@ def caps(quick: bool) -> list[dict]:
 
 def excess_of_auto(family: str, epsilon: float, n: int, by_cap: dict[float, float]) -> dict[str, float]:
     """The cap that "auto" takes, and how much larger its error is than the best, between caps by interpolation."""
-    model = synthesizer("BW", family, epsilon=1.0).bind(records_of(np.array([1, 2]))).model
+    model = synthesizer("BW", family, epsilon=1.0).bind(records_of(np.array([1, 2]))).one.model
     cap = auto_cap(epsilon, model, n)
     error = np.exp(np.interp(np.log(cap), np.log(CAPS), np.log([by_cap[c] for c in CAPS])))
     return {"auto": cap, "excess_of_auto": float(error / min(by_cap.values()) - 1)}

@@ -27,7 +27,7 @@ def test_what_a_fit_offers(fitted, mixture):
     assert fitted.guarantee_.epsilon_per_draw == 2 * fitted.lipschitz_.overall
     assert fitted.guarantee_.epsilon_total == pytest.approx(20 * fitted.guarantee_.epsilon_per_draw)
     assert "asymptotic" in fitted.guarantee_.promise
-    theta = fitted.trail_.fits[-1].columns[0].draws.theta
+    theta = fitted.trail_.fits[-1].draws.theta
     assert theta["beta"].shape == (1000, 1)
     assert theta["phi"].shape == (1000,)
     assert len(fitted.trail_.fits) == 3
@@ -62,11 +62,11 @@ def test_without_a_seed_nothing_repeats_but_the_draws_stay_picked(mixture):
     make = lambda: syn.Synthesizer("y ~ 1", family="poisson", mechanism="SW", alpha=0.5, m=1).fit(mixture)  # noqa: E731
     one, other = make(), make()
     assert one.guarantee_.releasable
-    assert not np.array_equal(one.trail_.fits[-1].columns[0].draws.u, other.trail_.fits[-1].columns[0].draws.u)
+    assert not np.array_equal(one.trail_.fits[-1].draws.u, other.trail_.fits[-1].draws.u)
     first, second = one.sample()[0], one.sample()[0]
     assert not first.equals(second)
     # Both come from the one draw that was picked: their means differ by sampling noise only.
-    picked = float(np.exp(one.trail_.fits[-1].columns[0].draws.theta["beta"][one.picked_[0], 0]))
+    picked = float(np.exp(one.trail_.fits[-1].draws.theta["beta"][one.picked_[0], 0]))
     for table in (first, second):
         assert abs(table["y"].mean() - picked) < 5 * math.sqrt(picked / 1000)
 
@@ -106,7 +106,7 @@ def test_covariates_and_every_kind_of_frame(regression, kind):
         assert back.index.equals(pd.RangeIndex(400))  # no trace of the table's own index
         assert back["age"].tolist() == table["age"].tolist()
         assert back["sex"].tolist() == table["sex"].tolist()
-    assert s.trail_.fits[-1].columns[0].draws.theta["beta"].shape == (1000, 4)
+    assert s.trail_.fits[-1].draws.theta["beta"].shape == (1000, 4)
 
 
 def test_covariates_reach_the_synthetic_rows(regression):

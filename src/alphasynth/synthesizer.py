@@ -183,7 +183,7 @@ class Synthesizer(Request):
         Where draws on a public grid are independent one fit makes all of them, else each has a run of its own.
         """
         first, *others = self.bind(records).blocks
-        if not others and isinstance(first.sampler, PublicGrid) and first.then is None and not self.scored:
+        if not others and isinstance(first.sampler, PublicGrid) and first.second is None and not self.scored:
             many = copy(self)
             many.num_draws = max(number, self.num_draws)
             carried = carry_out(child(key, 0), many, self._settled, records)

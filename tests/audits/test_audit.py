@@ -19,7 +19,7 @@ from alphasynth.audits.audit import audit
 from alphasynth.audits.densities import loss_between, output
 from alphasynth.audits.draws import Replay, losses
 from alphasynth.audits.finding import BROKEN, CANNOT_TELL, KEPT, Finding
-from alphasynth.audits.neighbours import far_values, held_only, neighbours, with_canaries
+from alphasynth.audits.neighbours import far_values, neighbours, recounted, with_canaries
 from alphasynth.audits.subject import Subject
 from alphasynth.cli.entry import run_command
 from alphasynth.errors import InputError
@@ -155,7 +155,7 @@ def broken_and_claim(table, mechanism, place, **options):
     counts[np.argmin(response) if place == "smallest" else np.argmax(response)] -= 1
     one, other = (
         output(synthesizer.bind(part), synthesizer.mechanism, synthesizer.target)
-        for part in (records, held_only(records, counts))
+        for part in (records, recounted(records, counts))
     )
     return loss_between(one, other) > max(one.claim, other.claim)
 

@@ -201,4 +201,4 @@ def test_models_of_ones_own_take_budget_weights_where_they_are_bounded():
         fitted(table, 6.0, family=OwnModel(free_normal, "y"))
     made = fitted(table, 6.0, family=OwnModel(bounded_normal, "y"))
     assert 2 * made.lipschitz_.overall <= 6.0 * (1 + 1e-12)
-    assert made.trail_.fits[-1].columns[0].draws.theta["mean"].mean() == pytest.approx(table["y"].mean(), abs=1.5)
+    assert made.trail_.fits[-1].draws.theta["mean"].mean() == pytest.approx(table["y"].mean(), abs=1.5)

@@ -91,7 +91,7 @@ def test_records_and_draws_are_those_of_the_library(table):
     rounds = pq.read_table("run/confidential/rounds.parquet").to_pandas()
     for weighting, fit in zip(fitted.weightings_, fitted.trail_.fits, strict=True):
         mine = draws[draws["round"] == weighting.label]
-        assert np.array_equal(mine["phi"], fit.columns[0].draws.theta["phi"])
+        assert np.array_equal(mine["phi"], fit.draws.theta["phi"])
         assert np.array_equal(mine["mu"], weighting.mu)
         assert np.array_equal(rounds[rounds["round"] == weighting.label]["alpha"], weighting.alpha)
         assert np.array_equal(rounds[rounds["round"] == weighting.label]["lipschitz"], weighting.lipschitz)

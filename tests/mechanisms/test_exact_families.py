@@ -16,7 +16,7 @@ from scipy import stats
 from alphasynth.cli.entry import run_command
 from alphasynth.errors import InputError, StrictWarning
 from alphasynth.inference.axes import default_of
-from alphasynth.inference.contribution import Censored, plain
+from alphasynth.inference.contribution import Censored, bare
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
@@ -27,6 +27,7 @@ from alphasynth.mechanisms.mechanism import STRICT
 from alphasynth.mechanisms.strict import at_limit, is_exact
 from alphasynth.models.families import FAMILIES
 from alphasynth.models.gaps import frame_without_gaps
+from alphasynth.models.model import TAKES_PART
 from alphasynth.models.table_model import ColumnModel, TableModel
 from alphasynth.privacy.divergence import pure_loss
 from alphasynth.synthesizer import Synthesizer
@@ -62,7 +63,7 @@ def made_for(family, mechanism, epsilon, declared=None):
 
 def coarse(block):
     """A coarse public grid for a block, by the names of its parameters."""
-    names = plain(block.model).coordinates(False)
+    names = bare(block.model).coordinates(False)
     return PublicGrid({}, {name: STEPS[name.partition("[")[0]] for name in names}).axes(block.model, {})
 
 
@@ -82,10 +83,10 @@ def log_outputs(synthesizer, table, place=0.5):
     found = []
     for block in synthesizer.bind(synthesizer.read(table)).blocks:
         found.append(log_output(block))
-        if block.then is not None:
+        if block.second is not None:
             at = points(coarse(block))
             first = Draws.of(block.model, at[[int(place * (len(at) - 1))]], Diagnostics("PublicGrid", 1))
-            found.append(log_output(block.then(block, first)))
+            found.append(log_output(block.after(first)))
     return found
 
 
@@ -279,7 +280,7 @@ def test_records_of_parts_add_where_they_belong_and_nowhere_else():
     with jax.enable_x64(True):
         for block, taking_part in ((gap, 6), (above, 5), (value, 3)):
             counts = block.rows.total(block.records.counts)[: block.rows.size]
-            held = np.asarray(block.rows.distinct.get("held", np.ones(block.rows.size)))
+            held = np.asarray(block.rows.distinct.get(TAKES_PART, np.ones(block.rows.size)))
             assert (counts * held).sum() == taking_part
             cost = total_cost(block.model, coarse(block), block.rows.distinct, counts * (1 - held))
             assert (cost == 0).all()

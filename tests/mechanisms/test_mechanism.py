@@ -24,7 +24,7 @@ def test_the_trail_is_the_fold_written_out(make_problem, mixture, key):
     assert len(trail.fits) == 3
     for ours, expected in zip(trail.fits, (first, second, third), strict=True):
         assert np.array_equal(ours.alpha, expected.alpha)
-        assert np.array_equal(ours.columns[0].draws.u, expected.columns[0].draws.u)
+        assert np.array_equal(ours.draws.u, expected.draws.u)
     assert trail.searches == ()
 
 
@@ -73,7 +73,7 @@ def test_grouping_never_changes_a_result(make_problem, key, rules):
     for a, b in zip(one.fits, other.fits, strict=True):
         np.testing.assert_allclose(a.alpha, b.alpha, rtol=1e-9)
         np.testing.assert_allclose(a.lipschitz.by_record, b.lipschitz.by_record, rtol=1e-9)
-        np.testing.assert_allclose(a.columns[0].draws.u, b.columns[0].draws.u, rtol=1e-9)
+        np.testing.assert_allclose(a.draws.u, b.draws.u, rtol=1e-9)
 
 
 def test_given_weights_may_differ_between_equal_records(make_problem, key):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
-from alphasynth.inference.contribution import Censored, Recentred, plain
-from alphasynth.mechanisms.strict import Recentring
+from alphasynth.inference.contribution import Censored, Recentred, bare
+from alphasynth.mechanisms.fit import SecondPart
 from alphasynth.models.model import PEAK
 from alphasynth.synthesizer import Synthesizer
 
@@ -40,10 +40,10 @@ def test_contributions_of_the_second_part_have_their_range(mixture):
     """Whatever the parameters: from -epsilon to 0, and the middle of it where parameters are the first draw's."""
     one = Synthesizer("y ~ 1", family="negative_binomial", mechanism="Recentred", epsilon=4.0, m=1, seed=1, **GRID)
     problem = one.fit(mixture).bind(one.read(mixture)).one
-    assert isinstance(problem.then, Recentring)
-    first = one.trail_.fits[-1].columns[0].draws.take(np.array([0]))
+    assert isinstance(problem.second, SecondPart)
+    first = one.trail_.fits[-1].draws.take(np.array([0]))
     with jax.enable_x64(True):
-        second = problem.then(problem, first)
+        second = problem.after(first)
         u = np.random.default_rng(0).normal([4.0, 1.0], [3.0, 3.0], (200, 2))
         values = np.array(
             [np.asarray(second.model.log_lik(second.model.prior.constrain(at), second.rows.distinct)) for at in u]
@@ -55,7 +55,7 @@ def test_contributions_of_the_second_part_have_their_range(mixture):
     np.testing.assert_allclose(at_first, -second.model.epsilon / 2, rtol=1e-9)
     assert second.model.epsilon == pytest.approx(2.8)
     assert PEAK in second.rows.columns
-    assert plain(second.model) == plain(problem.model)
+    assert bare(second.model) == bare(problem.model)
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_little_budget_goes_to_one_part(mixture):
     small = Synthesizer("y ~ 1", family="negative_binomial", mechanism="Recentred", epsilon=0.5, m=1, seed=3, **GRID)
     other = Synthesizer("y ~ 1", family="negative_binomial", mechanism="Censored", epsilon=0.5, m=1, seed=3, **GRID)
     np.testing.assert_array_equal(
-        small.fit(mixture).trail_.fits[-1].columns[0].draws.u, other.fit(mixture).trail_.fits[-1].columns[0].draws.u
+        small.fit(mixture).trail_.fits[-1].draws.u, other.fit(mixture).trail_.fits[-1].draws.u
     )
     assert small.guarantee_.public().contribution == other.guarantee_.public().contribution
 
@@ -99,7 +99,7 @@ def test_less_tempering_is_needed_at_the_same_epsilon(mixture):
     spread = {}
     for name in ("Censored", "Recentred"):
         one = Synthesizer("y ~ 1", family="negative_binomial", mechanism=name, epsilon=4.0, m=1, seed=4, **GRID)
-        spread[name] = one.fit(mixture).trail_.fits[-1].columns[0].draws.u[:, 0].std()
+        spread[name] = one.fit(mixture).trail_.fits[-1].draws.u[:, 0].std()
     # Each of 1,000 independent draws: a standard error of 1 / sqrt(2,000) of its own, five of them on either side.
     assert spread["Recentred"] / spread["Censored"] == pytest.approx(np.sqrt(0.5), rel=5 * np.sqrt(2 / 2_000) + 0.05)
 

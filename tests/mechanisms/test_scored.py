@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import alphasynth as syn
 from alphasynth.errors import InputError, StrictWarning
 from alphasynth.evaluation.intervals import combine
-from alphasynth.inference.contribution import plain
+from alphasynth.inference.contribution import bare
 from alphasynth.inference.matching import Step, clipped
 from alphasynth.inference.scores import OfNegativeBinomial, Parameters
 from alphasynth.mechanisms import scored, scored_fit
@@ -141,7 +141,7 @@ def test_a_rows_place_in_the_table_does_not_matter(family):
     made = fitted(family, 1.0)
     (path,) = made._outcome.paths
     block = made._outcome.bound.chain.one
-    records, step = scorable(block, plain(block.model)), path.match.steps[-1]
+    records, step = scorable(block, bare(block.model)), path.match.steps[-1]
     whole = contributions(path.parameters, step, records)
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -154,7 +154,7 @@ def test_a_rows_place_in_the_table_does_not_matter(family):
 def test_records_are_clipped_as_simulated_ones_are():
     made = fitted("negative_binomial", 1.0)
     (path,), problem = made._outcome.paths, made._outcome.bound.chain.one
-    records, step = scorable(problem, plain(problem.model)), path.match.steps[-1]
+    records, step = scorable(problem, bare(problem.model)), path.match.steps[-1]
     scores = np.stack(path.parameters.scores(step.w, records.columns, records.X), axis=1)
     fast = contributions(path.parameters, step, records) * (step.clip / QUANTA)
     np.testing.assert_allclose(fast, clipped(step, scores).T, atol=2 * step.clip / QUANTA)

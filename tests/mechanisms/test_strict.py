@@ -232,7 +232,7 @@ def test_a_dropped_centre_is_caught_by_utility(mixture, monkeypatch, fresh):
             step=0.02,
             seed=3,
         )
-        return np.exp(made.fit(mixture).trail_.fits[-1].columns[0].draws.theta["beta"][:, 0])
+        return np.exp(made.fit(mixture).trail_.fits[-1].draws.theta["beta"][:, 0])
 
     # Posterior sd of the mean: 0.3 / sqrt(1000 a) of it, with a = 1/2 about 1.4 %; the grid adds 0.6 %.
     assert np.abs(means() / mixture.y.mean() - 1).mean() < 0.04
@@ -325,7 +325,7 @@ def test_any_sampler_draws_from_a_strict_contribution(mechanism, sampler, mixtur
             {"sampler": sampler, "bound": 0.1} if mechanism == "BetaDivergence" else {"sampler": sampler},
         )
     )
-    draws = [s.trail_.fits[-1].columns[0].draws for s in (grid, chain)]
+    draws = [s.trail_.fits[-1].draws for s in (grid, chain)]
     if mechanism == "Censored":
         means = [d.theta["beta"].mean() for d in draws]
         errors = [d.theta["beta"].std() / np.sqrt(d.diagnostics.ess_bulk) for d in draws]
@@ -614,7 +614,7 @@ def test_a_continuous_model_must_declare_a_smallest_sd():
     peak = made.subject_.bind(made.subject_.records).one.rows.distinct[PEAK]
     np.testing.assert_allclose(peak, -np.log(0.5 * np.sqrt(2 * np.pi)), atol=0.01)
     # Posterior sd of the mean about 2 / sqrt(400 / 2), 0.14.
-    assert abs(made.trail_.fits[-1].columns[0].draws.theta["mean"].mean() - table.y.mean()) < 0.2
+    assert abs(made.trail_.fits[-1].draws.theta["mean"].mean() - table.y.mean()) < 0.2
 
 
 @pytest.mark.slow

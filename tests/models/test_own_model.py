@@ -59,7 +59,7 @@ def zeros():
 def test_a_zero_inflated_count_goes_from_table_to_release(zeros):
     own = syn.OwnModel(zero_inflated, observed="count")
     s = syn.Synthesizer("visits ~ 1", family=own, mechanism="LW_final", m=4, seed=1).fit(zeros)
-    theta = s.trail_.fits[0].columns[0].draws.theta
+    theta = s.trail_.fits[0].draws.theta
     assert abs(theta["gate"].mean() - 0.3) < 0.06
     assert abs(theta["rate"].mean() - 6) < 0.4
     assert theta["rate"].shape == (1000,)
@@ -74,7 +74,7 @@ def test_an_own_model_runs_on_every_sampler(zeros):
     means = []
     for sampler in (syn.Laplace(), syn.Nuts(), syn.Grid()):
         s = syn.Synthesizer("visits ~ 1", family=own, mechanism="Unweighted", m=1, seed=1, sampler=sampler).fit(zeros)
-        means.append(s.trail_.fits[0].columns[0].draws.theta["rate"].mean())
+        means.append(s.trail_.fits[0].draws.theta["rate"].mean())
     assert np.ptp(means) < 0.05  # four standard errors of a mean of 1,000 draws with standard deviation 0.1
 
 
@@ -108,7 +108,7 @@ def test_records_without_a_likelihood_take_weight_zero_and_spoil_nothing(mechani
     others = np.delete(s.alpha_, [150, 151])
     assert (others > 0).all()
     assert np.isfinite(s.lipschitz_.overall)
-    assert (s.trail_.fits[-1].columns[0].draws.theta["top"] >= inside.max()).all()
+    assert (s.trail_.fits[-1].draws.theta["top"] >= inside.max()).all()
     assert s.sample()[0]["y"].dtype == np.float64
 
 

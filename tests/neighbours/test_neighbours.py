@@ -10,7 +10,7 @@ from alphasynth.audits.audit import audit_run
 from alphasynth.audits.black_box import audit_black_box
 from alphasynth.audits.densities import loss_between, output
 from alphasynth.audits.finding import KEPT
-from alphasynth.inference.contribution import plain
+from alphasynth.inference.contribution import bare
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
@@ -18,7 +18,6 @@ from alphasynth.mechanisms.scored import QUANTA as SCORE_QUANTA
 from alphasynth.mechanisms.scored import contributions
 from alphasynth.mechanisms.scored_fit import scorable
 from alphasynth.mechanisms.scored_start import start_sums
-from alphasynth.mechanisms.strict import Recentring
 from alphasynth.privacy.divergence import pure_loss
 from alphasynth.synthesizer import Synthesizer
 from neighbours.nasty import ALL, ALONE, COUNTS
@@ -56,7 +55,7 @@ def asked(pair, mechanism, epsilon=EPSILON, **more):
 def log_weights(problem):
     """Log probabilities, up to a constant, of a coarse grid's points, from the whole numbers that are drawn from."""
     model, rows = problem.model, problem.rows
-    names = plain(model).coordinates(False)
+    names = bare(model).coordinates(False)
     axes = PublicGrid({}, {name: STEPS[name.partition("[")[0]] for name in names}).axes(model, {})
     cost = total_cost(model, axes, rows.distinct, rows.total(problem.records.counts)[: rows.size])
     return np.log(prior_weights(model, axes)) - (cost - cost.min()) * (model.epsilon / QUANTA), axes
@@ -78,12 +77,12 @@ def test_exact_draws_keep_epsilon(pair, mechanism):
     for one, other in zip(*blocks, strict=True):
         assert isinstance(one.sampler, PublicGrid)
         loss, claim = both(one, other), one.model.epsilon
-        if isinstance(one.then, Recentring):
+        if one.second is not None:
             axes = log_weights(one)[1]
             middle = np.array([[axis.u[len(axis.u) // 2] for axis in axes]])
             first = Draws.of(one.model, middle, Diagnostics("PublicGrid", 1))
-            seconds = one.then(one, first), other.then(other, first)
-            loss, claim = loss + both(*seconds), one.then.in_all
+            seconds = one.after(first), other.after(first)
+            loss, claim = loss + both(*seconds), one.second.in_all
         lost, claimed = lost + loss, claimed + claim
     assert lost <= claimed * (1 + 1e-9)
     assert claimed <= made.epsilon * (1 + 1e-12)
@@ -97,8 +96,8 @@ def test_noisy_scores_keep_epsilon(pair):
     blocks = [made.bind(made.read(table)).blocks for table in (pair.table, pair.other)]
     spent = 0.0
     for one, other, path in zip(*blocks, made._outcome.paths, strict=True):
-        records = [scorable(block, plain(block.model)) for block in (one, other)]
-        begun = [start_sums(plain(one.model), each, path.plan.start) for each in records]
+        records = [scorable(block, bare(block.model)) for block in (one, other)]
+        begun = [start_sums(bare(one.model), each, path.plan.start) for each in records]
         assert np.abs(begun[1].sums - begun[0].sums).max() <= begun[0].reach
         spent += path.plan.start
         for step in path.match.steps:

@@ -384,11 +384,11 @@ def test_custom_labels_of_rounds(mixture):
 
 def test_mu_is_the_models_mean(mixture, regression):
     fitted = syn.Synthesizer("y ~ 1", family="poisson", mechanism="Unweighted", m=1, seed=1).fit(mixture)
-    assert np.array_equal(fitted.weightings_[0].mu, np.exp(fitted.trail_.fits[0].columns[0].draws.theta["beta"][:, 0]))
+    assert np.array_equal(fitted.weightings_[0].mu, np.exp(fitted.trail_.fits[0].draws.theta["beta"][:, 0]))
     settings = {"family": "poisson", "mechanism": "Unweighted", "m": 1, "seed": 1, "public": ("age", "sex")}
     fitted = syn.Synthesizer("visits ~ age + C(sex)", **settings).fit(regression)
     X = np.column_stack([np.ones(400), regression["sex"] == "m", regression["sex"] == "x", regression["age"]])
-    beta = fitted.trail_.fits[0].columns[0].draws.theta["beta"]
+    beta = fitted.trail_.fits[0].draws.theta["beta"]
     means = np.exp(beta @ X[:, [0, 3, 1, 2]].T.astype(float)).mean(axis=1)
     assert fitted.weightings_[0].mu == pytest.approx(means)
 

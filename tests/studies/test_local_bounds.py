@@ -71,7 +71,7 @@ def test_draws_have_the_posteriors_mean_and_sd(tables, make_problem, key):
     draws = lb.local_bounds(lb.Clock(), 6, MODELS["negative_binomial"], counts, 20).draws
     trail = run(key, Chain.of_one(make_problem(table, sampler=Grid())), named_mechanism("LW_final", k=0.95))
     for number, fit in enumerate(trail.fits):
-        ours, exact = draws[:, number, :, 0].ravel(), fit.columns[0].draws.u[:, 0]
+        ours, exact = draws[:, number, :, 0].ravel(), fit.draws.u[:, 0]
         # 480 and 1,000 draws: five standard errors of the difference of means, and of the ratio of sds.
         assert abs(ours.mean() - exact.mean()) < 5 * exact.std() * np.sqrt(1 / 480 + 1 / 1_000)
         assert ours.std() / exact.std() == pytest.approx(1, abs=5 * np.sqrt(0.5 / 480 + 0.5 / 1_000))

@@ -25,7 +25,7 @@ from alphasynth.audits.neighbours import (
 from alphasynth.audits.strict_losses import grid_losses, in_two_parts, on_public_grid, scored_losses, strict_claim
 from alphasynth.audits.subject import Subject
 from alphasynth.errors import InputError, found
-from alphasynth.inference.contribution import plain
+from alphasynth.inference.contribution import bare
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.models.counts import NegativeBinomial, Poisson
 from alphasynth.models.own_model import BoundModel
@@ -62,9 +62,9 @@ def audit(
         if name not in AUDITS:
             raise InputError(f"an audit must be one of {', '.join(AUDITS)}, found {found(name)}")
     own = subject.bind(subject.records)
-    held, added = _with_canaries(subject, own, check_canaries(canaries))
-    replay = _replay(subject, held)
-    around = neighbours(held, added, replay.largest[0], most, by_risk=not _is_one_number(own))
+    extended, added = _with_canaries(subject, own, check_canaries(canaries))
+    replay = _replay(subject, extended)
+    around = neighbours(extended, added, replay.largest[0], most, by_risk=not _is_one_number(own))
     chosen = {
         "density": lambda: _density(subject, replay, around, tell),
         "draw": lambda: _draw(subject, replay, around),
@@ -75,7 +75,7 @@ def audit(
 
 def _is_one_number(chain: Chain) -> bool:
     """Whether all there is is one column that can hold a number of any size."""
-    return len(chain.blocks) == 1 and isinstance(plain(chain.one.model), (*COUNTS, BoundModel))
+    return len(chain.blocks) == 1 and isinstance(bare(chain.one.model), (*COUNTS, BoundModel))
 
 
 def _with_canaries(subject: Subject, own: Chain, more: dict[str, float]) -> tuple[Records, list[Canary]]:
@@ -83,20 +83,20 @@ def _with_canaries(subject: Subject, own: Chain, more: dict[str, float]) -> tupl
     records = subject.records
     if _is_one_number(own):
         counts = [records.response]
-        held, added = with_canaries(records, far_values(records) | more)
+        extended, added = with_canaries(records, far_values(records) | more)
     else:
-        counts = [n for n, b in zip(own.names, own.blocks, strict=True) if isinstance(plain(b.model), COUNTS)]
+        counts = [n for n, b in zip(own.names, own.blocks, strict=True) if isinstance(bare(b.model), COUNTS)]
         riskiest = int(np.argmax(subject.trail.fits[0].largest_distinct))
-        held, added = with_count_canaries(records, counts, riskiest, more)
-    return _with_leverage(subject, held, added, counts, own.names)
+        extended, added = with_count_canaries(records, counts, riskiest, more)
+    return _with_leverage(subject, extended, added, counts, own.names)
 
 
-def _replay(subject: Subject, held: Records) -> Replay:
+def _replay(subject: Subject, extended: Records) -> Replay:
     """The run's weights as a function of the database; noisy scores have none."""
     if subject.paths:
-        chain = subject.bind(held)
-        return Replay(subject.trail, held, chain, subject.target, (np.zeros(held.size),), chain)
-    return Replay.of(subject.trail, held, subject.bind, subject.target)
+        chain = subject.bind(extended)
+        return Replay(subject.trail, extended, chain, subject.target, (np.zeros(extended.size),), chain)
+    return Replay.of(subject.trail, extended, subject.bind, subject.target)
 
 
 def _can_tell(subject: Subject, replay: Replay) -> bool:
@@ -108,21 +108,21 @@ def _can_tell(subject: Subject, replay: Replay) -> bool:
 
 
 def _with_leverage(
-    subject: Subject, held: Records, added: list[Canary], responses: Sequence[str], synthesized: Sequence[str]
+    subject: Subject, extended: Records, added: list[Canary], responses: Sequence[str], synthesized: Sequence[str]
 ) -> tuple[Records, list[Canary]]:
     """With records far beyond the table's covariates, where the model can hold them as it was fitted."""
     if subject.records.size > LARGE:
-        return held, added
-    more, canaries = with_leverage(held, added, responses, synthesized)
+        return extended, added
+    more, canaries = with_leverage(extended, added, responses, synthesized)
     if len(canaries) == len(added):
-        return held, added
+        return extended, added
     try:
         chain = subject.bind(more)
     except InputError:  # limits or levels that were declared
-        return held, added
+        return extended, added
     pairs = zip(chain.blocks, subject.trail.fits[-1].columns, strict=True)
     same = all(block.model.prior.size == column.draws.u.shape[1] for block, column in pairs)
-    return (more, canaries) if same else (held, added)
+    return (more, canaries) if same else (extended, added)
 
 
 def _worst(audit: str, subject: Subject, results: Sequence[Found], delta: float) -> Finding:
@@ -168,7 +168,7 @@ def _density(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell
     results = []
     for number, neighbour in enumerate(around):
         tell(f"density audit: neighbour {number + 1:,} of {len(around):,}", number, len(around))
-        other = output(subject.bind(neighbour.records(replay.held)), subject.mechanism, subject.target)
+        other = output(subject.bind(neighbour.records(replay.extended)), subject.mechanism, subject.target)
         claim = max(own.claim, other.claim) if strict is None else strict
         results.append(Found(neighbour.name, loss_between(own, other, delta), claim))
     return replace(_worst("density", subject, results, delta), certain=subject.scope != TARGET)
@@ -181,7 +181,7 @@ def _black_box(
     place, claim = _worst_place(subject, replay, around, tell)
     delta = AUDIT_DELTA if subject.scope == INSTANCE else 0.0
     assert subject.sampled is not None, "a run can be made again"
-    other = around[place].records(replay.held)
+    other = around[place].records(replay.extended)
     seen = audit_black_box(key, subject.sampled, other, subject.records, trials, delta, tell)
     return Finding("black-box", subject.scope, claim, seen.bound, delta, 1, around[place].name, ceiling=seen.ceiling)
 
@@ -210,4 +210,4 @@ def audit_run(subject: Subject) -> Finding:
 
 def _holds_counts(chain: Chain) -> bool:
     """Whether the largest count that a model takes can be added."""
-    return len(chain.blocks) == 1 and isinstance(plain(chain.one.model), COUNTS)
+    return len(chain.blocks) == 1 and isinstance(bare(chain.one.model), COUNTS)

@@ -129,9 +129,9 @@ def _one_way(one: Output, other: Output, delta: float) -> float:
     Where contributions are bounded the grid holds all of Q too, and Q's integral is taken there: on two grids, wide
     densities with kinks would be summed with two errors.
     """
-    held = one.at.probability > 0
-    log_p = np.log(one.at.probability[held])
-    mine, theirs = (np.asarray(scores(each.target.model, one.at.u, each.target.data))[held] for each in (one, other))
+    some = one.at.probability > 0
+    log_p = np.log(one.at.probability[some])
+    mine, theirs = (np.asarray(scores(each.target.model, one.at.u, each.target.data))[some] for each in (one, other))
     loss = mine - np.where(np.isnan(theirs), -np.inf, theirs)
     if isinstance(one.target.model, Bounded | Clipped):
         return epsilon_between(loss + logsumexp(log_p - loss), log_p, delta)

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphasynth.audits.neighbours import Neighbour, held_only
+from alphasynth.audits.neighbours import Neighbour, recounted
 from alphasynth.inference.contribution import Bounded, weighted
 from alphasynth.inference.density import over_blocks
 from alphasynth.inference.sampler import Draws
@@ -26,7 +26,7 @@ from alphasynth.mechanisms.chain import Chain, JointFit
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.lipschitz import extreme_log_liks, larger
 from alphasynth.mechanisms.mechanism import Trail, budget_weights
-from alphasynth.mechanisms.rule import Aim, Rule
+from alphasynth.mechanisms.rule import Rule, aim_of
 from alphasynth.models.model import Array, Columns, Model, Rows, capacity
 from alphasynth.privacy.accounting import epsilon_of, part_of, total
 from alphasynth.privacy.divergence import AUDIT_DELTA, gaussian_epsilon, spherical_epsilon
@@ -46,13 +46,13 @@ FAITHFUL = 0.01  # weights made again may be off by this share of the largest on
 class Replay:
     """A run's weights as a function of the database, its draws staying as they are (confidential).
 
-    `held` are the records with canaries, `chain` is bound to them; `largest` is F of every round by distinct row.
+    `extended` are the records with canaries, `chain` is bound to them; `largest` is F of every round by distinct row.
     `given` has the weights that follow from the draw of budget weights, and `released` the chain drawn from.
     `factor` is how far a searched number made again is off the run's own, which had a refit at every trial.
     """
 
     trail: Trail
-    held: Records
+    extended: Records
     chain: Chain
     target: float | None
     largest: tuple[np.ndarray, ...] = field(repr=False)
@@ -62,28 +62,28 @@ class Replay:
 
     @classmethod
     @in_64_bit
-    def of(cls, trail: Trail, held: Records, bind: Callable[[Records], Chain], target: float | None) -> Replay:
+    def of(cls, trail: Trail, extended: Records, bind: Callable[[Records], Chain], target: float | None) -> Replay:
         """The replay of a run; `bind` makes the chain of records. Of the run's own records F is known."""
-        chain = bind(held)
+        chain = bind(extended)
         known = len(trail.fits[0].largest_distinct)
         largest = tuple(np.concatenate([fit.largest_distinct, _largest_of(chain, fit, known)]) for fit in trail.fits)
         if trail.guide is None:
-            again = cls(trail, held, chain, target, largest, chain)
+            again = cls(trail, extended, chain, target, largest, chain)
             return replace(again, factor=again._missed()) if trail.rules else again
         released, given = budget_weights(chain, trail.rules[-1], trail.guide.u)
-        return cls(trail, held, chain, target, largest, released, given)
+        return cls(trail, extended, chain, target, largest, released, given)
 
     @property
     def faithful(self) -> bool:
         """Whether the replay gives the weights that the run used."""
         used = self.trail.fits[-1].alpha_distinct
-        again = self.alpha(self.held.counts)[: len(used)]
+        again = self.alpha(self.extended.counts)[: len(used)]
         return bool(np.abs(again - used).max() <= FAITHFUL * used.max())
 
     def _missed(self) -> float:
         """What the replay's weights must be multiplied by to be the run's, where both lie between 0 and 1."""
         used = self.trail.fits[-1].alpha_distinct
-        again = self.alpha(self.held.counts)[: len(used)]
+        again = self.alpha(self.extended.counts)[: len(used)]
         if not self._searched(self.trail.rules[-1]) or used.shape != again.shape:
             return 1.0
         between = (used > 0) & (used < 1) & (again > 0) & (again < 1)
@@ -94,11 +94,11 @@ class Replay:
         return rule.dial in {search.dial for search in self.trail.searches}
 
     def alpha(self, counts: np.ndarray) -> np.ndarray:
-        """Final weights by distinct row of `held`, of the database with these counts; 0 where it has no record."""
+        """Final weights by distinct row of `extended`, of the database with these counts; 0 where it has no record."""
         keep = counts > 0
         if self.given is not None:
             return np.where(keep, self.given, 0.0)
-        records = held_only(self.held, counts)
+        records = recounted(self.extended, counts)
         alpha = np.ones(records.size)
         for number, rule in enumerate(self.trail.rules, start=1):
             before = self._fit(number - 1, records, keep, alpha)
@@ -129,10 +129,8 @@ class Replay:
         if not self._searched(rule):
             return alpha
         reached = float(weighted(alpha, after).max())
-        if self.target is not None and is_last:
-            aim: Aim | None = Aim(self.target, rule.highest)
-        else:
-            aim = rule.aim(before, lambda other: float(weighted(other(records, before), after).max()))
+        target = self.target if is_last else None
+        aim = aim_of(rule, before, target, lambda other: float(weighted(other(records, before), after).max()))
         if aim is None:
             return alpha
         factor = self.factor if is_last else 1.0
@@ -164,9 +162,9 @@ class Found:
 
 def audit_draws(replay: Replay, neighbours: Sequence[Neighbour], delta: float = AUDIT_DELTA) -> list[Found]:
     """Estimated loss towards each neighbour."""
-    held = replay.held.counts
-    own = replay.alpha(held)
-    claim = replay.claim(held, own)
+    counts = replay.extended.counts
+    own = replay.alpha(counts)
+    claim = replay.claim(counts, own)
     found = []
     wide = _at_once(_size(replay.chain))
     columns = [column.draws for column in replay.trail.fits[-1].columns]
@@ -177,7 +175,7 @@ def audit_draws(replay: Replay, neighbours: Sequence[Neighbour], delta: float = 
     for first in range(0, len(neighbours), wide):
         some = neighbours[first : first + wide]
         theirs = [replay.alpha(neighbour.counts) for neighbour in some]
-        changes = [held * own - n.counts * alpha for n, alpha in zip(some, theirs, strict=True)]
+        changes = [counts * own - n.counts * alpha for n, alpha in zip(some, theirs, strict=True)]
         change = np.stack(changes, axis=1)
         # The columns' parameters are drawn apart, so that draws of the same number make a draw of all of them.
         h = sum(differences(block, d, change) for block, d in zip(replay.released.blocks, columns, strict=True))
@@ -202,7 +200,7 @@ def _both_parts(
     assert replay.trail.guide is not None, "budget weights"
     guides = [block.guide for block in replay.chain.blocks if block.guide is not None]
     draws = [each.take(np.arange(min(few, each.num_draws))) for each in replay.trail.guide.draws]
-    change = np.stack([replay.held.counts - n.counts for n in some], axis=1).astype(np.float64)
+    change = np.stack([replay.extended.counts - n.counts for n in some], axis=1).astype(np.float64)
     h = sum(differences(guide, each, change) for guide, each in zip(guides, draws, strict=True))
     cost = total(guide.model.epsilon for guide in guides if isinstance(guide.model, Bounded))
     u = np.concatenate([each.u for each in draws], axis=1)

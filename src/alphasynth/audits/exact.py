@@ -21,7 +21,7 @@ BOUND_WHOLE = 4
 @in_64_bit
 def exact_losses(
     records: Records,
-    held: Records,
+    extended: Records,
     problem: Problem,
     bind: Callable[[Records], Problem],
     around: Sequence[Neighbour],
@@ -31,7 +31,7 @@ def exact_losses(
 
     A neighbour's sums are the table's own, one row's cost more or less. The worst of these neighbours, and those with
     canaries, are also bound and summed whole, as a run on them would be: a contribution that reads other records would
-    show there. `problem` is that of `held`, the records with canaries; `bind` makes that of others.
+    show there. `problem` is that of `extended`, the records with canaries; `bind` makes that of others.
     """
     model, grid = problem.model, problem.sampler
     assert isinstance(model, Bounded)
@@ -50,7 +50,7 @@ def exact_losses(
     whole = {*order[:BOUND_WHOLE].tolist(), *(i for i, neighbour in enumerate(around) if neighbour.added)}
     for number, i in enumerate(sorted(whole)):
         tell(f"exact audit: neighbour {number + 1:,} of {len(whole):,} bound whole", number, len(whole))
-        other = _cost(bind(around[i].records(held)), axes)
+        other = _cost(bind(around[i].records(extended)), axes)
         changes[i] = max(changes[i], loss_of_change(weight, other - own, model.epsilon))
     return [Found(neighbour.name, loss, model.epsilon) for neighbour, loss in zip(around, changes, strict=True)]
 

@@ -29,12 +29,12 @@ class Neighbour:
     name: str
     counts: np.ndarray = field(repr=False)
 
-    def records(self, held: Records) -> Records:
+    def records(self, extended: Records) -> Records:
         """The neighbour's records, of a database with canaries."""
-        return held_only(held, self.counts)
+        return recounted(extended, self.counts)
 
 
-def held_only(records: Records, counts: np.ndarray) -> Records:
+def recounted(records: Records, counts: np.ndarray) -> Records:
     """Records with other counts, and without the rows of which none is left."""
     keep = counts > 0
     columns = {name: column[keep] for name, column in records.columns.items()}
@@ -63,11 +63,11 @@ def with_canaries(records: Records, values: Mapping[str, float]) -> tuple[Record
     for word, value in values.items():
         for corner, place in enumerate(places, start=1):
             name = f"added: {word}" + (f", extreme covariates {corner}" if len(places) > 1 else "")
-            held = np.flatnonzero((group == group[place]) & (response == value))
-            if len(held) == 0:
+            there = np.flatnonzero((group == group[place]) & (response == value))
+            if len(there) == 0:
                 templates.append(place)
                 new.append(value)
-            canaries.append(Canary(int(held[0]) if len(held) else records.size + len(new) - 1, name))
+            canaries.append(Canary(int(there[0]) if len(there) else records.size + len(new) - 1, name))
     rows = np.concatenate([np.arange(records.size), np.array(templates, np.int64)])
     columns: dict[str, Any] = {name: column[rows] for name, column in records.columns.items()}
     whole = response.dtype.kind in "iu" and all(value == int(value) for value in new)
@@ -80,46 +80,46 @@ def with_count_canaries(
     records: Records, names: Sequence[str], place: int, more: Mapping[str, float]
 ) -> tuple[Records, list[Canary]]:
     """The records and canaries that are the record at a `place` but for one column of counts: 0 or far outliers."""
-    held, canaries = records, list[Canary]()
+    extended, canaries = records, list[Canary]()
     for name in names:
-        alone = replace(held, response=name)
-        column = np.asarray(held.columns[name])
+        alone = replace(extended, response=name)
+        column = np.asarray(extended.columns[name])
         for word, value in {**far_values(replace(records, response=name)), **more}.items():
             if value == column[place]:
                 continue
-            rows = np.append(np.arange(held.size), place)
-            columns: dict[str, Any] = {other: values[rows] for other, values in held.columns.items()}
-            columns[name] = np.append(np.asarray(held.columns[name]), value).astype(column.dtype)
-            held = replace(alone, columns=columns, counts=np.append(held.counts, 0), index=None)
-            canaries.append(Canary(held.size - 1, f"added: {word} in {name}"))
-    return replace(held, response=records.response), canaries
+            rows = np.append(np.arange(extended.size), place)
+            columns: dict[str, Any] = {other: values[rows] for other, values in extended.columns.items()}
+            columns[name] = np.append(np.asarray(extended.columns[name]), value).astype(column.dtype)
+            extended = replace(alone, columns=columns, counts=np.append(extended.counts, 0), index=None)
+            canaries.append(Canary(extended.size - 1, f"added: {word} in {name}"))
+    return replace(extended, response=records.response), canaries
 
 
 def with_leverage(
-    held: Records, canaries: Sequence[Canary], responses: Sequence[str], synthesized: Sequence[str]
+    extended: Records, canaries: Sequence[Canary], responses: Sequence[str], synthesized: Sequence[str]
 ) -> tuple[Records, list[Canary]]:
     """And canaries that lie far beyond the table's covariates: ten times the largest, with a response of 0 or the most.
 
     All else they take from the record of the largest response.
     """
     found = list(canaries)
-    covariates = [n for n in held.columns if n not in synthesized and _is_number(held.columns[n])][:MOST_PLACES]
+    covariates = [n for n in extended.columns if n not in synthesized and _is_number(extended.columns[n])][:MOST_PLACES]
     for response in responses:
-        y = np.asarray(held.columns[response])
-        present = np.where(held.counts > 0, y, y.min())
+        y = np.asarray(extended.columns[response])
+        present = np.where(extended.counts > 0, y, y.min())
         place = int(np.argmax(present))
         for number, name in enumerate(covariates, start=1):
-            x = np.asarray(held.columns[name])
+            x = np.asarray(extended.columns[name])
             far = max(FAR) * max(float(np.abs(x).max()), 1.0)
             for word, value in {"0": 0, "the largest response": present[place]}.items():
-                rows = np.append(np.arange(held.size), place)
-                columns: dict[str, Any] = {other: column[rows] for other, column in held.columns.items()}
+                rows = np.append(np.arange(extended.size), place)
+                columns: dict[str, Any] = {other: column[rows] for other, column in extended.columns.items()}
                 columns[name] = np.append(x, np.asarray(far).astype(x.dtype))
-                columns[response] = np.append(np.asarray(held.columns[response]), np.asarray(value).astype(y.dtype))
-                held = replace(held, columns=columns, counts=np.append(held.counts, 0), index=None)
-                found.append(Canary(held.size - 1, f"added: {word}, covariate {number} far beyond the others"))
-                x, y = np.asarray(held.columns[name]), np.asarray(held.columns[response])
-    return held, found
+                columns[response] = np.append(np.asarray(extended.columns[response]), np.asarray(value).astype(y.dtype))
+                extended = replace(extended, columns=columns, counts=np.append(extended.counts, 0), index=None)
+                found.append(Canary(extended.size - 1, f"added: {word}, covariate {number} far beyond the others"))
+                x, y = np.asarray(extended.columns[name]), np.asarray(extended.columns[response])
+    return extended, found
 
 
 def _is_number(column: Any) -> bool:
@@ -156,7 +156,7 @@ def check_canaries(values: Sequence[Any]) -> dict[str, float]:
 
 
 def neighbours(
-    held: Records, canaries: Sequence[Canary], risk: np.ndarray, most: int | None = None, by_risk: bool = False
+    extended: Records, canaries: Sequence[Canary], risk: np.ndarray, most: int | None = None, by_risk: bool = False
 ) -> list[Neighbour]:
     """One neighbour per distinct row with one record less, and one per canary with one more.
 
@@ -164,24 +164,24 @@ def neighbours(
     and the smallest `risk` (by distinct row), of the extreme responses and of extreme covariates stand for the rest.
     A table without one response is ordered `by_risk`.
     """
-    response = risk if by_risk else np.asarray(held.columns[held.response], np.float64)
+    response = risk if by_risk else np.asarray(extended.columns[extended.response], np.float64)
     order_by = "risk" if by_risk else "response"
-    present = np.flatnonzero(held.counts > 0)
+    present = np.flatnonzero(extended.counts > 0)
     if most is not None and len(present) > most:
-        corners = [row for row in _extreme_places(held, response) if held.counts[row] > 0]
+        corners = [row for row in _extreme_places(extended, response) if extended.counts[row] > 0]
         present = np.unique([*_extremes(present, risk, response, most).tolist(), *corners])
     order = np.argsort(-response, kind="stable")
     ahead = np.zeros(len(response), np.int64)
-    ahead[order] = np.cumsum(held.counts[order]) - held.counts[order]
-    n = held.n
+    ahead[order] = np.cumsum(extended.counts[order]) - extended.counts[order]
+    n = extended.n
     removed = [
         Neighbour(
-            row, False, f"removed: rank {ahead[row] + 1:,} of {n:,} by {order_by}", _changed(held.counts, row, -1)
+            row, False, f"removed: rank {ahead[row] + 1:,} of {n:,} by {order_by}", _changed(extended.counts, row, -1)
         )
         for row in present.tolist()
         if n > 2
     ]
-    added = [Neighbour(one.row, True, one.name, _changed(held.counts, one.row, 1)) for one in canaries]
+    added = [Neighbour(one.row, True, one.name, _changed(extended.counts, one.row, 1)) for one in canaries]
     return removed + added
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,13 +12,12 @@ from alphasynth.audits.draws import Found, Replay
 from alphasynth.audits.exact import exact_losses
 from alphasynth.audits.neighbours import Neighbour
 from alphasynth.audits.subject import Subject
-from alphasynth.inference.contribution import Bounded, plain
+from alphasynth.inference.contribution import Bounded, bare
 from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.scored import QUANTA, contributions
 from alphasynth.mechanisms.scored_fit import scorable
-from alphasynth.mechanisms.strict import Recentring
 from alphasynth.privacy.accounting import total
 from alphasynth.tables.records import Records
 
@@ -31,7 +29,7 @@ def on_public_grid(chain: Chain) -> bool:
 
 def in_two_parts(chain: Chain) -> bool:
     """Whether draws of a block follow a first one."""
-    return any(block.then is not None for block in chain.blocks)
+    return any(block.second is not None for block in chain.blocks)
 
 
 def strict_claim(chain: Chain) -> float | None:
@@ -41,7 +39,7 @@ def strict_claim(chain: Chain) -> float | None:
 
 
 def _claim_of(block: Problem, model: Bounded) -> float:
-    return block.then.in_all if isinstance(block.then, Recentring) else model.epsilon
+    return model.epsilon if block.second is None else block.second.in_all
 
 
 @in_64_bit
@@ -50,7 +48,7 @@ def grid_losses(subject: Subject, replay: Replay, around: Sequence[Neighbour], t
     by_block = []
     for place, block in enumerate(replay.chain.blocks):
         for part, bind in _parts(subject, place, block):
-            by_block.append(exact_losses(subject.records, replay.held, part, bind, around, tell))
+            by_block.append(exact_losses(subject.records, replay.extended, part, bind, around, tell))
     return [
         Found(parts[0].name, sum(one.loss for one in parts), total(one.claim for one in parts))
         for parts in zip(*by_block, strict=True)
@@ -62,18 +60,11 @@ def _parts(subject: Subject, place: int, block: Problem) -> list[tuple[Problem, 
 
     The second depends on the first draw; it is taken at one that the run released.
     """
-    if block.then is None:
+    if block.second is None:
         return [(block, lambda records: subject.bind(records).blocks[place])]
     drawn = subject.trail.fits[-1].columns[place].draws.take(np.array([0]))
-
-    def first(problem: Problem) -> Problem:
-        return replace(problem, then=None)
-
-    def second(problem: Problem) -> Problem:
-        assert problem.then is not None, "two parts"
-        return problem.then(problem, drawn)
-
-    return [(part(block), partial(_bound, subject, place, part)) for part in (first, second)]
+    parts: list[Callable[[Problem], Problem]] = [lambda problem: problem.first, lambda problem: problem.after(drawn)]
+    return [(part(block), partial(_bound, subject, place, part)) for part in parts]
 
 
 def _bound(subject: Subject, place: int, part: Callable[[Problem], Problem], records: Records) -> Problem:
@@ -88,7 +79,7 @@ def scored_losses(subject: Subject, chain: Chain, around: Sequence[Neighbour]) -
     spent = np.zeros(chain.records.size)
     costs = list[float]()
     for block, path in zip(chain.blocks, subject.paths, strict=True):
-        records = scorable(block, plain(block.model))
+        records = scorable(block, bare(block.model))
         by_line = np.full(block.rows.size, path.plan.start)
         for step in path.match.steps:
             added = np.abs(contributions(path.parameters, step, records)).sum(axis=0)

@@ -93,8 +93,8 @@ class Bounded:
 
 
 @dataclass(frozen=True)
-class Where:
-    """A model of a column with gaps: records without a value add nothing, whatever the parameters are."""
+class PartlyHeld:
+    """A model of a column that not all records hold: those without a value add nothing, whatever the parameters are."""
 
     model: ColumnFamily
 
@@ -116,9 +116,9 @@ class Where:
         return self.model.simulate(rng, theta, columns, rows)
 
 
-def plain(model: Model) -> Model:
-    """The model that simulates: without a bound on its log-likelihood, and as if there were no gaps."""
-    while isinstance(model, Bounded | Where):
+def bare(model: Model) -> Model:
+    """The model itself, which simulates: without a bound on its log-likelihood, and as if all records had a value."""
+    while isinstance(model, Bounded | PartlyHeld):
         model = model.model
     return model
 

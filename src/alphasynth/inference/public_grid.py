@@ -20,7 +20,7 @@ import numpy as np
 from alphasynth.errors import InputError, found, require_positive
 from alphasynth.inference.axes import MOST_PARAMETERS, Axis, Default, default_of, points, points_at, size_of
 from alphasynth.inference.clipped_sums import Bounds, bounds, can_bound
-from alphasynth.inference.contribution import Bounded, plain
+from alphasynth.inference.contribution import Bounded, bare
 from alphasynth.inference.density import Target
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.quanta import QUANTA, Costs, cost_of_row, prepare, total_cost
@@ -88,7 +88,7 @@ class PublicGrid:
             raise InputError(
                 f"limits and step must be of the parameters {', '.join(names)}, found {', '.join(strange)}"
             )
-        axes = tuple(self._axis(name, default_of(plain(model), name, len(names))) for name in names)
+        axes = tuple(self._axis(name, default_of(bare(model), name, len(names))) for name in names)
         if size_of(axes) > exponential.MOST_POINTS:
             raise InputError(
                 f"a public grid must have at most {exponential.MOST_POINTS:,} points, found {size_of(axes):,}; narrow "

@@ -227,5 +227,5 @@ def _mean(values: Sequence[float]) -> float:
 def _score(key: Key, table: Table, made: Sequence[Values]) -> float:
     """S_pMSE of the response alone, by the logistic model."""
     name = table.records.response
-    held, *others = (Records(name, {name: v.values}, v.counts, None) for v in (table.values, *made))
-    return propensities(np.random.default_rng(key), held, others)[0].standardised
+    own, *others = (Records(name, {name: v.values}, v.counts, None) for v in (table.values, *made))
+    return propensities(np.random.default_rng(key), own, others)[0].standardised

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth.errors import InputError
-from alphasynth.inference.contribution import Where
+from alphasynth.inference.contribution import PartlyHeld
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem
 from alphasynth.models.coefficient_priors import CoefficientPrior
@@ -105,9 +105,9 @@ def _bind(
     model, rows = bind_design(column.formula, column.family, records, X, prior, strict, column.declared, apart)
     if not column.where:
         return spec, model, rows
-    held = np.ones(rows.size, bool)
-    held[rows.of] = taking_part
-    return spec, Where(model), rows.where(held)
+    by_line = np.ones(rows.size, bool)
+    by_line[rows.of] = taking_part
+    return spec, PartlyHeld(model), rows.where(by_line)
 
 
 def _filled(column: ColumnModel, records: Records, taking_part: np.ndarray) -> Records:

@@ -16,6 +16,7 @@ from hashlib import blake2b
 import numpy as np
 
 from alphasynth.inference.contribution import weighted
+from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.fit import Fit, Problem, fit
 from alphasynth.mechanisms.lipschitz import Lipschitz, larger
 from alphasynth.privacy.randomness import Key, child
@@ -83,6 +84,12 @@ class JointFit:
         """Mean weight over records, and over columns where each has its own."""
         by_row = self.alpha_distinct.reshape(self.records.size, -1).mean(axis=1)
         return float(np.average(by_row, weights=self.records.counts))
+
+    @property
+    def draws(self) -> Draws:
+        """The draws of a single column."""
+        (column,) = self.columns
+        return column.draws
 
     @property
     def attempts(self) -> tuple[int, ...]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import wraps
-from typing import ParamSpec, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
+from typing import ParamSpec, TypeVar
 
 import jax
 import numpy as np
 
 from alphasynth.errors import InputError, found, require_whole
 from alphasynth.inference.automatic import Automatic
-from alphasynth.inference.contribution import weighted
+from alphasynth.inference.contribution import Bounded, Recentred, bare, weighted
 from alphasynth.inference.density import Target
+from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.mechanisms.lipschitz import Lipschitz, extreme_log_liks, keep_below, larger
-from alphasynth.models.model import Model, Rows
+from alphasynth.models.model import SMALLEST_CAPACITY, Array, Columns, Model, Rows
 from alphasynth.privacy.randomness import Key, child
 from alphasynth.tables.records import Records
 
@@ -39,20 +40,12 @@ def in_64_bit(function: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-class Then(Protocol):
-    """What follows a first draw."""
-
-    def __call__(self, problem: Problem, first: Draws) -> Problem:
-        """The problem to draw from, given one draw."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Problem:
     """All that stays the same from round to round: records, model, what the model reads of them, sampler, S, thresh.
 
-    `then`, if any, makes the problem that is drawn from in the end, from one draw of this one. `guide` is the problem
-    whose one draw budget weights are made from.
+    With a `second` part, one draw is made from this problem, and all others from what follows it. `guide` is the
+    problem whose one draw budget weights are made from.
     """
 
     records: Records
@@ -61,12 +54,58 @@ class Problem:
     sampler: Sampler = Automatic()
     num_draws: int = NUM_DRAWS
     thresh: float = 1.0
-    then: Then | None = None
+    second: SecondPart | None = None
     guide: Problem | None = None
 
     def __post_init__(self) -> None:
         """Refuse too few draws to diagnose, a thresh that is no quantile, and what is no sampler."""
         check_settings(self.sampler, self.num_draws, self.thresh)
+
+    @property
+    def first(self) -> Problem:
+        """The problem of the first draw, by itself."""
+        return replace(self, second=None)
+
+    def after(self, first: Draws) -> Problem:
+        """The problem of the second part: contributions are centred at what a first draw makes of each record."""
+        assert self.second is not None, "has two parts"
+        model, rows = bare(self.model), self.rows
+        log_lik = log_lik_at(model, first.u[0], rows, isinstance(self.sampler, PublicGrid))
+        centre = self.second.contribution.centre(log_lik, self.second.model.epsilon)
+        return replace(self.first, model=self.second.model, rows=replace(rows.for_strict(centre), start=first.u[0]))
+
+
+@dataclass(frozen=True)
+class SecondPart:
+    """What follows the first draw of `Recentred`: the model of the other draws, which is centred where that draw lies.
+
+    One of them costs its model's epsilon, and `in_all` with its part of the first draw.
+    """
+
+    contribution: Recentred
+    model: Bounded
+    in_all: float
+
+
+def log_lik_at(model: Model, u: np.ndarray, rows: Rows, one_by_one: bool) -> np.ndarray:
+    """f of every line at one draw; for exact draws one by one through one program, so that no line's place matters."""
+    if not one_by_one:
+        return np.asarray(_log_lik(model, u, rows.columns))[: rows.size]
+    # Capacities are whole numbers of chunks, so the program has one shape.
+    chunks = range(0, rows.size, SMALLEST_CAPACITY)
+    parts = [{name: c[first : first + SMALLEST_CAPACITY] for name, c in rows.columns.items()} for first in chunks]
+    return np.concatenate([np.asarray(_log_lik_by_line(model, u, part)) for part in parts])[: rows.size]
+
+
+@partial(jax.jit, static_argnames="model")
+def _log_lik(model: Model, u: Array, columns: Columns) -> Array:
+    return model.log_lik(model.prior.constrain(u), columns)
+
+
+@partial(jax.jit, static_argnames="model")
+def _log_lik_by_line(model: Model, u: Array, columns: Columns) -> Array:
+    theta = model.prior.constrain(u)
+    return jax.lax.map(lambda line: model.log_lik(theta, {name: v[None] for name, v in line.items()})[0], columns)
 
 
 def check_settings(sampler: object, num_draws: object, thresh: object) -> None:
@@ -131,9 +170,9 @@ def fit(key: Key, problem: Problem, alpha: np.ndarray, least: int = 0) -> Fit:
     alpha = np.where(rows.finite[rows.of], alpha, 0.0)
     target = Target.of(model, rows, rows.total(alpha * records.counts))
     draws = problem.sampler.draw(key, target, problem.num_draws, least).check()
-    if problem.then is not None:
+    if problem.second is not None:
         one = np.random.default_rng(child(key, FIRST)).integers(draws.num_draws)
-        return fit(child(key, SECOND), problem.then(problem, draws.take(np.array([one]))), alpha, least)
+        return fit(child(key, SECOND), problem.after(draws.take(np.array([one]))), alpha, least)
     keep = None
     if problem.thresh < 1:
         keep = keep_below(model, draws, rows, rows.largest(alpha), problem.thresh)

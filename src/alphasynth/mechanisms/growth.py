@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth.errors import InputError
-from alphasynth.inference.contribution import plain
+from alphasynth.inference.contribution import bare
 from alphasynth.mechanisms.binding import BoundTable, covariates
 from alphasynth.models.families import has_own_zeros
 from alphasynth.models.formula import compute_terms
@@ -49,7 +49,7 @@ class Grown:
     def next(self, number: int, theta: Mapping[str, Any], rng: np.random.Generator) -> Grown:
         """With one more column, from parameters of its model."""
         column, block = self.bound.model.columns[number], self.bound.chain.blocks[number]
-        values = _values(rng, column, plain(block.model), dict(theta), self._columns(number), self.size)
+        values = _values(rng, column, bare(block.model), dict(theta), self._columns(number), self.size)
         for name, wanted in reversed(column.where):
             # What stands in for a gap is what stood in for it in the table; what is not above 0 is 0.
             other = stand_in(column.declared) if name == column.gap else 0
@@ -61,7 +61,7 @@ class Grown:
         column, rows = self.bound.model.columns[number], self.bound.chain.blocks[number].rows
         if "X" not in rows.columns:
             return {}
-        if any(name in self.bound.model.names for name in column.formula.covariates):
+        if _reads_new(self.bound, column):
             return {"X": self._terms(column, self.bound.specs[number])}
         return {"X": rows.columns["X"][rows.of[self.lines]]}
 
@@ -77,9 +77,15 @@ class Grown:
 
 
 def grown(bound: BoundTable, lines: np.ndarray) -> Grown:
-    """Rows with nothing but the public columns of these distinct rows of the records."""
-    records = bound.chain.records
-    return Grown(bound, {name: records.columns[name][lines] for name in bound.inputs}, lines)
+    """Rows with nothing but the public columns of these distinct rows of the records, as far as they are read."""
+    records, model = bound.chain.records, bound.model
+    read = {*model.helpers, *(name for c in model.columns if _reads_new(bound, c) for name in c.formula.covariates)}
+    return Grown(bound, {name: records.columns[name][lines] for name in bound.inputs if name in read}, lines)
+
+
+def _reads_new(bound: BoundTable, column: ColumnModel) -> bool:
+    """Whether a column's terms read synthetic values: those of public columns alone were computed before."""
+    return any(name in bound.model.names for name in column.formula.covariates)
 
 
 def lines_beside(bound: BoundTable, rows: np.ndarray) -> np.ndarray:

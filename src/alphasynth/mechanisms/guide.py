@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-import jax
 import numpy as np
 
 from alphasynth.errors import InputError
 from alphasynth.inference.automatic import Automatic
 from alphasynth.inference.clipping import HIGH, LOW, Clipped
-from alphasynth.inference.contribution import Bounded, Censored, CensoredAt, plain
+from alphasynth.inference.contribution import Bounded, Censored, CensoredAt, bare
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.mode import scales
 from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.mechanisms.chain import Chain, JointFit, fit_chain
-from alphasynth.mechanisms.fit import FIRST, Fit, Problem, in_64_bit
-from alphasynth.models.model import TAKES_PART, Array, Columns, Model, extend
+from alphasynth.mechanisms.fit import FIRST, Fit, Problem, in_64_bit, log_lik_at
+from alphasynth.models.model import TAKES_PART, Peaked, extend
 from alphasynth.models.own_model import BoundModel
 from alphasynth.privacy.randomness import Key, child
 
@@ -38,16 +36,16 @@ def guide_of(problem: Problem, epsilon: float, cut: float) -> Problem:
 
     A chain that takes over elsewhere could sit in one of several modes, so none does: draws that miss are refused.
     """
-    model, rows = plain(problem.model), problem.rows
-    if not hasattr(model, "public_starts"):
+    model, rows = bare(problem.model), problem.rows
+    if not isinstance(model, Peaked):
         raise InputError("budget weights need a built-in family or an OwnModel, found a model of another kind")
     if isinstance(model, BoundModel):
         model.require_bounded("budget weights need")
-    held = rows.columns.get(TAKES_PART)
+    has_value = rows.columns.get(TAKES_PART)
     starts = with_effects(model.public_starts()) if "X" in rows.columns else model.public_starts()
-    strict = replace(rows, start=starts).for_strict(model.peak(rows.distinct))  # type: ignore[attr-defined]
-    if held is not None:
-        strict = strict.where(np.asarray(held[: rows.size]) > 0)
+    strict = replace(rows, start=starts).for_strict(model.peak(rows.distinct))
+    if has_value is not None:
+        strict = strict.where(np.asarray(has_value[: rows.size]) > 0)
     bounded = Censored(cut).bounded(model, epsilon)
     return replace(problem, model=bounded, rows=strict, sampler=_one(problem), thresh=1.0, guide=None)
 
@@ -121,7 +119,7 @@ def levels(chain: Chain, guide: Sequence[np.ndarray], most: float) -> Levels:
 def _clip(block: Problem, u: np.ndarray, most: float) -> tuple[Problem, np.ndarray]:
     """A block with clipped lines, and F by distinct row of the records; infinite where f at the guide is not finite."""
     rows = block.rows
-    at = np.asarray(_log_lik(block.model, u, rows.columns))[: rows.size]
+    at = log_lik_at(block.model, u, rows, one_by_one=False)
     known = np.isfinite(at)
     centre = np.where(known, at, 0.0)
     largest = np.maximum(np.abs(centre) + _reach(_guide(block)), most)
@@ -137,8 +135,3 @@ def _reach(guide: Problem) -> float:
     assert isinstance(guide.model, Bounded), "made by guide_of"
     assert isinstance(guide.model.contribution, CensoredAt), "made by guide_of"
     return REACH * guide.model.contribution.cut
-
-
-@partial(jax.jit, static_argnames="model")
-def _log_lik(model: Model, u: Array, columns: Columns) -> Array:
-    return model.log_lik(model.prior.constrain(u), columns)

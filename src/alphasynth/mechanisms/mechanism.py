@@ -19,7 +19,7 @@ from alphasynth.mechanisms.by_column import applied, settle
 from alphasynth.mechanisms.calibrate import Found, Search, search
 from alphasynth.mechanisms.chain import Chain, JointFit, fit_chain
 from alphasynth.mechanisms.guide import Guide, draw_guide, levels
-from alphasynth.mechanisms.rule import Aim, Rule
+from alphasynth.mechanisms.rule import Aim, Rule, aim_of
 from alphasynth.mechanisms.rules import BW, CW, LW, SW, Reweight
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.model import Model
@@ -156,7 +156,9 @@ def take_step(
     if isinstance(applied(rule), BW):
         assert target is not None, "checked at the door"
         return _guided_step(key, chain, trail, settle(rule, lambda bw: settled(bw, target, chain)), tell)
-    aim = _aim(rule, target, chain, before, refit)
+    aim = None
+    if rule.unset or target is not None:
+        aim = aim_of(rule, before, target, lambda other: refit(other(chain.records, before)).lipschitz.overall)
     if aim is None:
         return trail.then(rule, refit(rule(chain.records, before)))
     result = _search_dial(rule, aim, chain, before, refit)
@@ -217,15 +219,6 @@ class Refit(Protocol):
     def __call__(self, alpha: np.ndarray, least: tuple[int, ...] = ()) -> JointFit:
         """Fit."""
         ...
-
-
-def _aim(rule: Rule, target: float | None, chain: Chain, before: JointFit, refit: Refit) -> Aim | None:
-    """The given target, or the rule's own aim; None where its number stands as it is."""
-    if target is not None:
-        return Aim(target, rule.highest)
-    if not rule.unset:
-        return None
-    return rule.aim(before, lambda other: refit(other(chain.records, before)).lipschitz.overall)
 
 
 def _search_dial(rule: Rule, aim: Aim, chain: Chain, before: JointFit, refit: Refit) -> Found:

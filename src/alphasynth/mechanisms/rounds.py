@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from alphasynth.inference.contribution import plain
+from alphasynth.inference.contribution import bare
 from alphasynth.mechanisms.by_column import applied
 from alphasynth.mechanisms.chain import Chain, JointFit
 from alphasynth.mechanisms.fit import Fit, Problem
@@ -44,7 +44,7 @@ def round_labels(trail: Trail) -> list[str]:
 def draws_of_mu(fit: Fit, problem: Problem) -> np.ndarray | None:
     """Draws of the mean: exp(X beta), averaged over the records; a model of the user's own may have a mu."""
     theta = fit.draws.theta
-    if not isinstance(plain(problem.model), Poisson | NegativeBinomial):
+    if not isinstance(bare(problem.model), Poisson | NegativeBinomial):
         mu = theta.get("mu")
         return None if mu is None or np.ndim(mu) != 1 else np.asarray(mu)
     beta = np.asarray(theta["beta"])

@@ -61,6 +61,11 @@ class Rule(Protocol):
 BoundOf = Callable[[Rule], float]
 
 
+def aim_of(rule: Rule, before: JointFit, target: float | None, bound_of: BoundOf) -> Aim | None:
+    """What a search of a rule's number aims at: the given target, else the rule's own aim."""
+    return rule.aim(before, bound_of) if target is None else Aim(target, rule.highest)
+
+
 def begin_at(value: object) -> float:
     """Where a search begins that has a number to begin at, else 1."""
     return value if isinstance(value, float) and value > 0 else 1.0
@@ -72,18 +77,18 @@ def begin_in_proportion(before: JointFit, bound: float, value: object) -> float:
     return begin_at(bound / delta if delta > 0 else value)
 
 
-def rescale(values: Array, held: Array, xp: Any = np) -> Array:
-    """Linear map of the `held` values onto [0, 1]; all 0 where they are all equal, and 0 for those not held.
+def rescale(values: Array, known: Array, xp: Any = np) -> Array:
+    """Linear map of the `known` values onto [0, 1]; all 0 where they are all equal, and 0 for those not known.
 
     `xp` is the array library, numpy or jax.numpy.
 
     >>> rescale(np.array([2.0, 4.0, 3.0, np.inf]), np.array([True, True, True, False])).tolist()
     [0.0, 1.0, 0.5, 0.0]
     """
-    low = xp.min(xp.where(held, values, xp.inf), initial=xp.inf)
-    width = xp.max(xp.where(held, values, -xp.inf), initial=-xp.inf) - low
+    low = xp.min(xp.where(known, values, xp.inf), initial=xp.inf)
+    width = xp.max(xp.where(known, values, -xp.inf), initial=-xp.inf) - low
     start, reach = xp.where(width > 0, low, 0.0), xp.where(width > 0, width, 1.0)
-    return xp.where(held & (width > 0), (xp.where(held, values, 0.0) - start) / reach, 0.0)
+    return xp.where(known & (width > 0), (xp.where(known, values, 0.0) - start) / reach, 0.0)
 
 
 def from_risk(risk: Array, scale: float, shift: float, xp: Any = np) -> Array:

@@ -128,8 +128,8 @@ def _clipped(parameters: Parameters, step: Step, columns: Columns, X: np.ndarray
     # Rounding may leave a whole or two too many: the largest entry gives them back.
     excess = np.maximum(np.abs(whole).sum(axis=0) - QUANTA, 0)
     largest = np.abs(whole).argmax(axis=0)[None]
-    held = np.take_along_axis(whole, largest, axis=0)
-    np.put_along_axis(whole, largest, held - np.sign(held) * excess, axis=0)
+    entry = np.take_along_axis(whole, largest, axis=0)
+    np.put_along_axis(whole, largest, entry - np.sign(entry) * excess, axis=0)
     return whole
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from alphasynth.errors import StrictWarning
-from alphasynth.inference.contribution import plain
+from alphasynth.inference.contribution import bare
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.matching import FEWEST, MOST, SIMULATED, Match, Public
 from alphasynth.inference.sampler import Draws, constrain_all
@@ -121,7 +121,7 @@ def fit_column(
     key: Key, problem: Problem, scored: Scored, epsilon: float, covered: Covered
 ) -> tuple[Fit, Path, dict[str, Any]]:
     """Draws of one column's parameters, how they were found, and the parameters in the middle of them."""
-    model = plain(problem.model)
+    model = bare(problem.model)
     records = scorable(problem, model)
     X = _terms(model, covered.X)
     parameters = Parameters(family_of(model), len(X))

@@ -74,13 +74,13 @@ def _of_levels(key: Key, model: Any, records: Scorable, epsilon: float) -> Start
     """Logits of noisy counts; one record moves one count by one."""
     noisy = with_noise(Stream(key), _counts(model, records), 1, epsilon).astype(np.float64)
     least = math.sqrt(2) / epsilon  # the noise's standard deviation: what is below it is not told apart
-    held = np.maximum(noisy, least)
-    error = least / held
+    raised = np.maximum(noisy, least)
+    error = least / raised
     if isinstance(model, Ordinal):
-        cuts = logit(np.cumsum(held)[:-1] / held.sum())
+        cuts = logit(np.cumsum(raised)[:-1] / raised.sum())
         nothing = np.zeros(1)
         return Start(nothing, cuts, nothing, np.hypot(CUT_POINT, np.maximum(error[1:], error[:-1])), COEFFICIENT)
-    predictor = np.log(held[1:] / held[0])
+    predictor = np.log(raised[1:] / raised[0])
     return Start(predictor, np.zeros(0), np.hypot(COEFFICIENT, np.hypot(error[1:], error[0])), np.zeros(0), COEFFICIENT)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from alphasynth.errors import InputError
 from alphasynth.inference.axes import MOST_PARAMETERS, NATURAL_ENDS, default_of
@@ -20,16 +19,16 @@ from alphasynth.inference.contribution import (
     CensoredAt,
     Recentred,
     Strict,
-    plain,
+    bare,
 )
 from alphasynth.inference.laplace import Laplace
 from alphasynth.inference.public_grid import QUANTA, Axis, PublicGrid, coordinate_names, points
 from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.mechanisms.chain import Chain
-from alphasynth.mechanisms.fit import Problem, in_64_bit
+from alphasynth.mechanisms.fit import Problem, SecondPart, in_64_bit
 from alphasynth.models.coefficient_priors import ScaleMixturePrior
 from alphasynth.models.counts import NegativeBinomial, Poisson
-from alphasynth.models.model import SMALLEST_CAPACITY, Array, Columns, Model, Rows
+from alphasynth.models.model import Array, Columns, Model, Rows
 from alphasynth.models.priors import LinearPrior, OrdinalPrior, PairPrior
 from alphasynth.models.table_model import ColumnModel
 from alphasynth.privacy import strict_terms as stated
@@ -41,12 +40,12 @@ NEAR = 2.5  # steps from a limit that count as at it
 
 def bind(
     contribution: Strict, model: Model, rows: Rows, epsilon: float, m: int, grid: PublicGrid, sampler: Sampler | None
-) -> tuple[Bounded, Sampler, Recentring | None]:
+) -> tuple[Bounded, Sampler, SecondPart | None]:
     """The model with bounded contributions at an epsilon per draw, what draws from it, and what follows a first draw.
 
     Without a sampler of the user's, models that have a public grid are drawn exactly on it.
     """
-    model = plain(model)
+    model = bare(model)
     if sampler is None:
         # No rescue by `Nuts`: where proposals miss part of the target a chain that stays in another part looks well.
         sampler = grid if is_exact(contribution, model, "X" in rows.columns, grid) else Laplace()
@@ -61,45 +60,9 @@ def bind(
         contribution = Censored(contribution.cut)
     if isinstance(contribution, Recentred):
         first, second = contribution.parts(epsilon, m)
-        return contribution.bounded(model, first), sampler, Recentring(contribution, second, epsilon)
+        following = SecondPart(contribution, contribution.second(model, second), epsilon)
+        return contribution.bounded(model, first), sampler, following
     return contribution.bounded(model, epsilon), sampler, None
-
-
-@dataclass(frozen=True)
-class Recentring:
-    """The second part of `Recentred`: each of the draws costs `epsilon`, and `in_all` with its part of the first."""
-
-    contribution: Recentred
-    epsilon: float
-    in_all: float
-
-    def __call__(self, problem: Problem, first: Draws) -> Problem:
-        """The problem whose contributions are centred at what the first draw makes of each record."""
-        model, rows = plain(problem.model), problem.rows
-        log_lik = _log_lik_at(model, first.u[0], rows, isinstance(problem.sampler, PublicGrid))
-        centred = replace(rows.for_strict(self.contribution.centre(log_lik, self.epsilon)), start=first.u[0])
-        return replace(problem, model=self.contribution.second(model, self.epsilon), rows=centred, then=None)
-
-
-def _log_lik_at(model: Model, u: np.ndarray, rows: Rows, one_by_one: bool) -> np.ndarray:
-    """f of every line at one draw; for exact draws one by one through one program, so that no line's place matters."""
-    if not one_by_one:
-        return np.asarray(_log_lik(model, u, rows.columns))[: rows.size]
-    # Capacities are whole numbers of chunks, so the program has one shape.
-    chunks = range(0, rows.size, SMALLEST_CAPACITY)
-    parts = [{name: c[first : first + SMALLEST_CAPACITY] for name, c in rows.columns.items()} for first in chunks]
-    return np.concatenate([np.asarray(_log_lik_by_line(model, u, part)) for part in parts])[: rows.size]
-
-
-@partial(jax.jit, static_argnames="model")
-def _log_lik(model: Model, u: Array, columns: Columns) -> Array:
-    return model.log_lik(model.prior.constrain(u), columns)
-
-
-@partial(jax.jit, static_argnames="model")
-def _log_lik_by_line(model: Model, u: Array, columns: Columns) -> Array:
-    theta = model.prior.constrain(u)
-    return jax.lax.map(lambda line: model.log_lik(theta, {name: v[None] for name, v in line.items()})[0], columns)
 
 
 def column_is_exact(contribution: Strict, column: ColumnModel, grid: PublicGrid) -> bool:
@@ -153,8 +116,8 @@ def _terms(name: str, problem: Problem, released: Draws) -> StrictTerms | None:
     model = problem.model
     if not isinstance(model, Bounded):
         return None
-    if isinstance(problem.then, Recentring):
-        return _recentred_terms(name, problem, problem.then, model, released)
+    if problem.second is not None:
+        return _recentred_terms(name, problem.first, problem.second, released)
     at = model.contribution
     if isinstance(at, CensoredAt):
         kind, part = "Censored", Part(stated.DRAW, model.epsilon, {"cut": at.cut, "a": at.a}, stated.AT_PEAK)
@@ -173,19 +136,20 @@ def _axis(axis: Axis) -> GridAxis:
     return GridAxis(axis.name, axis.low, axis.high, axis.step, axis.points, axis.logarithmic)
 
 
-def _recentred_terms(name: str, problem: Problem, then: Recentring, model: Bounded, released: Draws) -> StrictTerms:
+def _recentred_terms(name: str, problem: Problem, following: SecondPart, released: Draws) -> StrictTerms:
     """The terms of two parts: those of the first draw, and then what differs."""
-    first = _terms(name, replace(problem, then=None), released)
+    first = _terms(name, problem, released)
     assert first is not None, "the model is bounded"
     (own,) = first.contribution
-    scalar = then.contribution.second(plain(model), then.epsilon).contribution.scalar
+    second = following.model
+    scalar = second.contribution.scalar
     assert scalar is not None, "censored"
     parts = (
         replace(own.parts[0], part=stated.FIRST_DRAW),
-        Part(stated.LATER_DRAWS, then.epsilon, {"a": scalar}, stated.AT_FIRST_DRAW),
+        Part(stated.LATER_DRAWS, second.epsilon, {"a": scalar}, stated.AT_FIRST_DRAW),
     )
     both = Contribution(name, "Recentred", parts, own.prior)
-    return StrictTerms(then.in_all, (both,), first.grid, scalar, first.at_limit, pure_only=True)
+    return StrictTerms(following.in_all, (both,), first.grid, scalar, first.at_limit, pure_only=True)
 
 
 @in_64_bit

@@ -60,13 +60,15 @@ def read(request: Request, table: Frame | Stored) -> Read:
 
 def _read(request: Request, table: Frame | Stored) -> Read:
     names, strict_mechanism = request.used, request.strict
-    held = list(table.column_names) if isinstance(table, Stored) else column_names(table)
-    request.check_columns(held, listed=not isinstance(table, Stored) or table.names_are_public)
+    in_table = list(table.column_names) if isinstance(table, Stored) else column_names(table)
+    request.check_columns(in_table, listed=not isinstance(table, Stored) or table.names_are_public)
     if isinstance(table, Stored):
         grouped, model = table.group(names, request.public), request.model
         if not request.undeclared:
             grouped, model = without_gaps(grouped, model, strict_mechanism)
-        return Read(Records.from_grouped(grouped), Layout.of_grouped(grouped, request.responses, held), grouped, model)
+        return Read(
+            Records.from_grouped(grouped), Layout.of_grouped(grouped, request.responses, in_table), grouped, model
+        )
     if request.undeclared:  # gaps are refused where records are
         records = Records.from_table(table, names)
         return Read(records, Layout.of(table, request.responses, request.public), None, request.model)
@@ -139,8 +141,8 @@ def _strict_problem(
     grid: PublicGrid,
 ) -> Problem:
     """The problem of a strict contribution, at its epsilon per draw."""
-    model, chosen, then = strict.bind(contribution, model, rows, epsilon, request.m, grid, sampler)
-    return Problem(records, model, rows, chosen, request.num_draws, request.thresh, then)
+    model, chosen, second = strict.bind(contribution, model, rows, epsilon, request.m, grid, sampler)
+    return Problem(records, model, rows, chosen, request.num_draws, request.thresh, second)
 
 
 def _contribution(request: Request, column: ColumnModel) -> Strict:
