@@ -18,6 +18,7 @@ from alphasynth.evaluation.values import Values, statistics
 from alphasynth.mechanisms.mechanism import Mechanism
 from alphasynth.mechanisms.rules import SW
 from alphasynth.mechanisms.weighting import Weighting
+from alphasynth.privacy.accounting import times
 from alphasynth.synthesizer import Synthesizer
 
 CW = {"radius": 0.3, "relative": True, "shift": 0.1}  # nearest to the published row; NOTES.md says how it was found
@@ -132,7 +133,7 @@ def synthesize_all(table: pd.DataFrame, m: int, epsilon: float | None, seed: int
     paper["CW_final"] = made("CW_final", scale=CW_SCALE, k=K, **CW)
     if epsilon is None:
         return Detail(column, values, paper, {})
-    aim = {"epsilon": epsilon * m}
+    aim = {"epsilon": times(m, epsilon)}
     equal = {
         "LW": made("LW", shift=0.0, **aim),
         "CW": made("CW", **CW, **aim),

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from alphasynth.errors import InputError, require_whole
+from alphasynth.privacy.accounting import within
 from alphasynth.privacy.exponential import accept_exp
 from alphasynth.privacy.randomness import Key, Stream, child
 
@@ -82,7 +83,7 @@ class Histogram:
         bins = np.searchsorted(edges, np.clip(values, 0, self.largest), side="right") - 1
         totals = np.bincount(bins, counts, minlength=len(edges) - 1).astype(np.int64)
         rows = int(counts.sum())
-        expected = project(NOISES[self.label](child(key, 0), totals, epsilon), rows)
+        expected = project(NOISES[self.label](child(key, 0), totals, within(epsilon)), rows)
         rng = np.random.default_rng(child(key, 1))
         return [_simulate(rng, edges, expected) for _ in range(m)]
 
