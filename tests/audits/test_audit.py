@@ -129,6 +129,7 @@ def three_values(X, y=None):
         numpyro.sample("y", Whole(shares), obs=y)
 
 
+@pytest.mark.slow
 def test_an_uninformative_record_breaks_lw():
     """Removing the one c takes the weight of every b from .93 to 0: LW must be flagged."""
     table = pd.DataFrame({"y": [1] * 550 + [0] * 450 + [2]})
@@ -209,7 +210,8 @@ def test_draw_audits_come_near_the_exact_loss(mixture):
         assert draw.loss == pytest.approx(density.loss, rel=0.2)
 
 
-@pytest.mark.parametrize("mechanism", ["Censored", pytest.param("BetaDivergence", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", ["Censored", "BetaDivergence"])
 def test_strict_claims_on_a_public_grid_are_audited_exactly(mechanism, mixture):
     made = fitted(mixture, mechanism, epsilon=4.0)
     (found,) = audit(KEY, made.subject_, ["density"], most=8)
@@ -419,6 +421,7 @@ def test_bad_audits_get_one_sentence(options, words, alone, mixture, capsys):
     assert error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_synthesis_audits_its_own_estimated_claim(alone, mixture, tmp_path, capsys):
     """LW's claim is broken on this table: the number stays in the confidential summary, a warning says so."""
     mixture.to_csv("nb.csv", index=False)

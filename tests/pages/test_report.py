@@ -175,6 +175,7 @@ def test_a_cw_run_shows_the_risk_at_its_own_radius(table):
     assert "radius 7" in text_of("run/confidential/report.html")
 
 
+@pytest.mark.slow
 def test_figures_as_files(table, capsys):
     assert synthesize(table) == 0
     assert run("report", "run", "--figures") == 0
@@ -292,6 +293,7 @@ def test_tables_of_one_row(table, capsys):
     assert "synthetic_03.csv" in text_of("run/release/report.html")
 
 
+@pytest.mark.slow
 def test_what_the_public_page_says_of_public_columns(table):
     options = ["--formula", "visits ~ age", "--public", "age,sex", "--m", "2"]
     assert synthesize(table, *options) == 0
@@ -338,6 +340,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(table, monkeypatch):
     assert not list(Path("run").rglob(".report*"))
 
 
+@pytest.mark.slow
 def test_synthesizers_side_by_side(mixture):
     settings = {"family": "negative_binomial", "m": 3, "seed": 5, "num_draws": 400}
     fitted = [syn.Synthesizer("y ~ 1", mechanism=name, **settings).fit(mixture) for name in ("LW", "SW", "LW_final")]
