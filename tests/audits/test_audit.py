@@ -253,6 +253,7 @@ def test_a_point_of_infinite_loss_counts_by_its_mass():
     assert epsilon_between(loss, np.log([1e-3, 0.5, 0.499])) == np.inf
 
 
+@pytest.mark.slow
 def test_a_replay_makes_the_runs_own_weights_again(mixture):
     radius = {"radius": 0.3, "relative": True}
     cases = (("LW", {}), ("LW", {"epsilon": 8.0}), ("CW", radius), ("CW_final", radius), ("SW", {"epsilon": 4.0}))
@@ -314,6 +315,7 @@ def test_a_black_box_audit_of_lw_shows_something_and_states_its_ceiling(mixture)
         audit(KEY, fitted(mixture, "LW").subject_, ["black-box"], trials=10)
 
 
+@pytest.mark.slow
 def test_a_black_box_tells_tables_apart_where_the_mechanism_leaks():
     """Ten records and no weights: a canary of 10,000 among them shows in every table."""
     table = pd.DataFrame({"y": [4, 5, 6, 5, 4, 6, 5, 5, 4, 6]})
@@ -324,6 +326,7 @@ def test_a_black_box_tells_tables_apart_where_the_mechanism_leaks():
     assert found.kept  # nothing is claimed, so nothing is broken
 
 
+@pytest.mark.slow
 def test_what_cannot_be_audited_is_refused(mixture, regression):
     given_weights = Synthesizer(
         "y ~ 1", family="negative_binomial", mechanism=Mechanism("mine", (Given(np.full(1_000, 0.5)),)), m=1, seed=1

@@ -76,6 +76,7 @@ def test_rendering_again_gives_the_same_pages(table):
     assert not list(Path("run").rglob(".report*"))
 
 
+@pytest.mark.slow
 def test_the_public_page_comes_from_the_release_alone(table, tmp_path):
     """The folder release/ by itself, elsewhere, gives the same page to the last byte."""
     assert synthesize(table, "--formula", "visits ~ age", "--public", "age", "--m", "2", "--tables-per-draw", "2") == 0
@@ -120,6 +121,7 @@ def test_vector_weights_are_flagged(table, mechanism, flagged):
         assert "mean ‡" not in said
 
 
+@pytest.mark.slow
 def test_one_draw_gives_no_interval(table):
     assert synthesize(table) == 0
     public, inside = (text_of(f"run/{folder}/report.html") for folder in ("release", "confidential"))
@@ -385,6 +387,7 @@ def test_custom_labels_of_rounds(mixture):
     assert [w.label for w in fitted.weightings_] == ["Unweighted", "LW (round 2)", "LW"]
 
 
+@pytest.mark.slow
 def test_mu_is_the_models_mean(mixture, regression):
     fitted = syn.Synthesizer("y ~ 1", family="poisson", mechanism="Unweighted", m=1, seed=1).fit(mixture)
     assert np.array_equal(fitted.weightings_[0].mu, np.exp(fitted.trail_.fits[0].draws.theta["beta"][:, 0]))
