@@ -98,7 +98,7 @@ NAMES = [
     *(f"column {name}" for name in MECHANISMS),
     *(f"chain {name}" for name in CHAINS),
     *(f"audit {name}" for name in ("LW", "Censored")),
-    "study contraction",
+    pytest.param("study contraction", marks=pytest.mark.slow),
 ]
 
 

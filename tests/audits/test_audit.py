@@ -130,6 +130,7 @@ def three_values(X, y=None):
         numpyro.sample("y", Whole(shares), obs=y)
 
 
+@pytest.mark.slow
 def test_an_uninformative_record_breaks_lw():
     """Removing the one c takes the weight of every b from .93 to 0: LW must be flagged."""
     table = pd.DataFrame({"y": [1] * 550 + [0] * 450 + [2]})
@@ -210,7 +211,8 @@ def test_draw_audits_come_near_the_exact_loss(mixture):
         assert draw.loss == pytest.approx(density.loss, rel=0.2)
 
 
-@pytest.mark.parametrize("mechanism", ["Censored", pytest.param("BetaDivergence", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", ["Censored", "BetaDivergence"])
 def test_strict_claims_on_a_public_grid_are_audited_exactly(mechanism, mixture):
     made = fitted(mixture, mechanism, epsilon=4.0)
     (found,) = audit(KEY, made.subject_, ["density"], most=8)
@@ -252,6 +254,7 @@ def test_a_point_of_infinite_loss_counts_by_its_mass():
     assert epsilon_between(loss, np.log([1e-3, 0.5, 0.499])) == np.inf
 
 
+@pytest.mark.slow
 def test_a_replay_makes_the_runs_own_weights_again(mixture):
     radius = {"radius": 0.3, "relative": True}
     cases = (("LW", {}), ("LW", {"epsilon": 8.0}), ("CW", radius), ("CW_final", radius), ("SW", {"epsilon": 4.0}))
@@ -313,6 +316,7 @@ def test_a_black_box_audit_of_lw_shows_something_and_states_its_ceiling(mixture)
         audit(KEY, fitted(mixture, "LW").subject_, ["black-box"], trials=10)
 
 
+@pytest.mark.slow
 def test_a_black_box_tells_tables_apart_where_the_mechanism_leaks():
     """Ten records and no weights: a canary of 10,000 among them shows in every table."""
     table = pd.DataFrame({"y": [4, 5, 6, 5, 4, 6, 5, 5, 4, 6]})
@@ -323,6 +327,7 @@ def test_a_black_box_tells_tables_apart_where_the_mechanism_leaks():
     assert found.kept  # nothing is claimed, so nothing is broken
 
 
+@pytest.mark.slow
 def test_what_cannot_be_audited_is_refused(mixture, regression):
     given_weights = Synthesizer(
         "y ~ 1", family="negative_binomial", mechanism=Mechanism("mine", (Given(np.full(1_000, 0.5)),)), m=1, seed=1
@@ -420,6 +425,7 @@ def test_bad_audits_get_one_sentence(options, words, alone, mixture, capsys):
     assert error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_synthesis_audits_its_own_estimated_claim(alone, mixture, tmp_path, capsys):
     """LW's claim is broken on this table: the number stays in the confidential summary, a warning says so."""
     mixture.to_csv("nb.csv", index=False)

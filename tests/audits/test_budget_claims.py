@@ -32,6 +32,7 @@ def fitted(table, epsilon, formula="y ~ 1", seed=1, **options):
     return Synthesizer(formula, **given).fit(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
 @pytest.mark.parametrize("n", [20, 30])
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -43,6 +44,7 @@ def test_few_records_keep_the_claim(n, epsilon, seed):
     assert found.claim == pytest.approx(epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [30, 150])
 def test_a_record_of_a_hundred_million_keeps_the_claim(n):
     """Losses were 136,703 and 11,383: the one record took the weights of all others down."""
@@ -148,6 +150,7 @@ def test_both_parts_cost_no_more_than_the_policys_epsilon():
         assert problem.one.guide.model.epsilon + m * rule.bound <= epsilon * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_a_replay_that_does_not_give_the_runs_weights_cannot_tell(mixture):
     made = fitted(mixture, 10.0, family="negative_binomial")
     assert audit_run(made.subject_).verdict == "kept"
@@ -195,6 +198,7 @@ def bounded_normal(X, y=None):
         numpyro.sample("y", dist.Normal(mean, 2.0), obs=y)
 
 
+@pytest.mark.slow
 def test_models_of_ones_own_take_budget_weights_where_they_are_bounded():
     table = pd.DataFrame({"y": np.random.default_rng(6).normal(3, 2, 60).round(1)})
     with pytest.raises(InputError, match="budget weights need a model whose log-likelihood is bounded"):

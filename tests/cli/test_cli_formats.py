@@ -53,6 +53,7 @@ def test_every_format_is_written_and_read_here():
     assert FORMATS.keys() == catalogue.FORMATS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_formats_hold_the_same_table(table, name):
     more = ["--public", "age,sex", "--seed", 3, "--format", name]
@@ -69,6 +70,7 @@ def test_formats_hold_the_same_table(table, name):
         assert written[column].tolist() == frame[column].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".sav", ".dta", ".xpt", ".tsv"])
 def test_the_input_s_format_is_the_default(tmp_path, suffix):
     frame, path = visits()[["visits"]], tmp_path / f"t{suffix}"
@@ -132,6 +134,7 @@ def test_whole_numbers_beyond_2_to_the_53_are_not_rounded(tmp_path, capsys, kind
     assert not Path("run").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".sav", ".dta", ".xpt"])
 def test_labels_and_formats_of_released_columns_are_kept(tmp_path, suffix):
     frame = visits()[["visits", "age"]].astype("int32").assign(sex=np.tile([1, 2], 150).astype("int32"))
@@ -159,6 +162,7 @@ def test_labels_and_formats_of_released_columns_are_kept(tmp_path, suffix):
     assert b"canary" not in path.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["stata", "spss", "xport"])
 def test_times_come_out_right_and_odd_types_are_refused(tmp_path, capsys, kind):
     times = pa.array([1_577_836_800 + 86_400 * i for i in range(300)], pa.timestamp("s"))

@@ -111,6 +111,7 @@ def test_a_comparison_on_a_twin(alone, tmp_path, capsys):
     assert (tmp_path / "league" / "standings.csv").read_text().startswith("mechanism,scope")
 
 
+@pytest.mark.slow
 def test_a_comparison_on_a_table_says_that_it_spends_privacy(alone, mixture, tmp_path, capsys):
     mixture.to_csv("nb.csv", index=False)
     command = ["compare", "nb.csv", *TWIN[2:], "--epsilon", "8", "--repeats", "2", "--mechanisms", "CW,BW"]

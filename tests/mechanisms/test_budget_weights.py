@@ -39,6 +39,7 @@ def fit(table, epsilon=10.0, cap=1.0, m=1, seed=1):
     ).fit(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 12.0])
 @pytest.mark.parametrize("cap", [0.3, 1.0])
 def test_the_realised_epsilon_keeps_the_policys(epsilon, cap, mixture):

@@ -76,6 +76,7 @@ def test_draws_that_fail_end_the_search_at_what_it_has():
 ALPHA = np.linspace(0.2, 1, 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [1.0, 3.0, 6.0])
 @pytest.mark.parametrize(
     ("rules", "dial"),

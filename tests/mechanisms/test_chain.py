@@ -101,7 +101,9 @@ def test_a_record_that_one_column_cannot_hold_has_no_finite_bound():
     assert joint_largest(columns).tolist() == [np.inf, 3.0]
 
 
-@pytest.mark.parametrize("mechanism", ["Unweighted", "LW_final", "SW", "BW", "Censored", "Recentred"])
+@pytest.mark.parametrize(
+    "mechanism", ["Unweighted", "LW_final", "SW", pytest.param("BW", marks=pytest.mark.slow), "Censored", "Recentred"]
+)
 def test_a_chain_of_one_is_the_single_column_path_to_the_last_digit(mixture, mechanism):
     options = {"m": 2, "seed": 11, "num_draws": 200} | (
         {} if mechanism in ("Unweighted", "LW_final", "SW") else {"epsilon": 12.0}
@@ -121,6 +123,7 @@ def test_a_chain_of_one_is_the_single_column_path_to_the_last_digit(mixture, mec
     assert single.guarantee_.epsilon_total == chain.guarantee_.epsilon_total
 
 
+@pytest.mark.slow
 def test_a_chain_of_one_with_public_covariates_is_the_single_column_path(regression):
     names = ["age", "sex"]
     formula = "visits ~ age + sex"
@@ -163,7 +166,9 @@ def test_columns_are_generated_from_synthetic_ones():
     assert np.corrcoef(made["age"], made["visits"])[0, 1] > 0.1
 
 
-@pytest.mark.parametrize("mechanism", ["LW", "LW_final", "CW", "CW_final", "SW", "BW"])
+@pytest.mark.parametrize(
+    "mechanism", ["LW", "LW_final", "CW", "CW_final", "SW", pytest.param("BW", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("weights", ["record", "column"])
 def test_every_mechanism_with_weights_takes_a_chain(mechanism, weights):
     options = {"radius": {"age": 5.0, "visits": 2.0}} if mechanism.startswith("CW") else {}
@@ -177,7 +182,8 @@ def test_every_mechanism_with_weights_takes_a_chain(mechanism, weights):
     assert list(made.sample()[0]) == ["sex", "age", "visits"]
 
 
-@pytest.mark.parametrize("mechanism", ["Censored", "Recentred", pytest.param("BetaDivergence", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", ["Censored", "Recentred", "BetaDivergence"])
 def test_strict_mechanisms_split_epsilon_over_the_blocks(mechanism):
     columns = chain_of(mechanism, epsilon=4.0).model.columns
     model = TableModel.of([replace(c, budget=budget) for c, budget in zip(columns, (1, 2, 5), strict=True)])
@@ -244,6 +250,7 @@ def test_fits_of_a_chain_are_those_of_its_blocks(fitted, key):
         np.testing.assert_array_equal(alone.draws.u, column.draws.u)
 
 
+@pytest.mark.slow
 def test_a_run_of_a_chain_can_be_repeated():
     one, two = (chain_of("BW", epsilon=12.0).fit(people()).sample()[0] for _ in range(2))
     pd.testing.assert_frame_equal(one, two)

@@ -79,6 +79,7 @@ def fitted(family, epsilon, data=None, formula="y ~ x + g", **more):
     ).fit(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_a_right_model_is_found(family, epsilon):
@@ -192,6 +193,7 @@ NASTY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::alphasynth.errors.StrictWarning")  # three records tell little
 @pytest.mark.parametrize("case", NASTY)
 @pytest.mark.parametrize("family", ["poisson", "negative_binomial", "normal", "log_normal", "gamma"])

@@ -109,6 +109,7 @@ def test_the_loss_never_exceeds_epsilon(mechanism, family, options, rows, added,
     assert loss(synthesizer, table, replaced) <= 2 * epsilon * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 60), st.sampled_from([-2.0, 0.5, 1.0, 3.0])), min_size=3, max_size=8),
@@ -481,6 +482,7 @@ def test_bad_strict_settings_get_one_sentence(options, words, mixture):
         Synthesizer("y ~ 1", family="negative_binomial", m=1, **given).fit(mixture)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the public grid is coarse")
 def test_a_draw_at_a_limit_is_warned_of_and_has_no_interval(mixture, tmp_path):
     """The mean is 100 and the limits end at 60: draws pile up there, and the release says so."""

@@ -95,6 +95,7 @@ def bounded(X, y=None):
         numpyro.sample("y", dist.Uniform(0.0, top), obs=y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["Unweighted", "LW", "SW", "LW_final"])
 def test_records_without_a_likelihood_take_weight_zero_and_spoil_nothing(mechanism):
     rng = np.random.default_rng(2)

@@ -55,6 +55,7 @@ def test_coefficients_are_independent_where_they_should_be():
     assert float(NormalPrior(2.0).log_density(u, 3)) == pytest.approx(float(dist.Normal(0, 2.0).log_prob(u).sum()))
 
 
+@pytest.mark.slow
 def test_lkj_prior_is_the_stan_scripts():
     """Against the same prior written with NumPyro's distributions; the Jacobian by automatic differentiation."""
     K, prior = 3, LkjPrior()

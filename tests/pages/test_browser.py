@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from alphasynth.cli.entry import run_command
-from browser import Opened, chromium
+from browser import Opened, boxes, chromium
 
 pytestmark = pytest.mark.slow
 
@@ -68,9 +68,9 @@ def test_a_page_is_drawn_and_asks_for_nothing(browser, runs, page, width, scheme
         assert box["height"] > 60
         assert len(panel.get_attribute("aria-label")) > 30
         assert panel.get_attribute("role") == "img"
-        marks = panel.locator("polygon, .points circle, .bars rect, polyline, .spike, .tile").all()
+        marks = boxes(panel.locator("polygon, .points circle, .bars rect, polyline, .spike, .tile"))
         assert marks
-        assert max(mark.bounding_box()["width"] + mark.bounding_box()["height"] for mark in marks) > 4
+        assert max(mark["width"] + mark["height"] for mark in marks) > 4
     ink, paper = (tab.evaluate(f"getComputedStyle(document.body).{name}") for name in ("color", "backgroundColor"))
     assert (sum(_rgb(paper)) > sum(_rgb(ink))) == (scheme == "light")
 
@@ -85,8 +85,7 @@ def test_words_and_labels_can_be_read(browser, runs, page):
     opened = Opened(browser, runs / page / "report.html", 400)
     for panel in opened.tab.locator("figure svg").all():
         edge = panel.bounding_box()
-        for label in panel.locator("text").all():
-            box = label.bounding_box()
+        for box in boxes(panel.locator("text")):
             assert box["height"] > 9
             assert box["x"] >= edge["x"] - 1
             assert box["x"] + box["width"] <= edge["x"] + edge["width"] + 1

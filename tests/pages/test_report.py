@@ -76,6 +76,7 @@ def test_rendering_again_gives_the_same_pages(table):
     assert not list(Path("run").rglob(".report*"))
 
 
+@pytest.mark.slow
 def test_the_public_page_comes_from_the_release_alone(table, tmp_path):
     """The folder release/ by itself, elsewhere, gives the same page to the last byte."""
     assert synthesize(table, "--formula", "visits ~ age", "--public", "age", "--m", "2", "--tables-per-draw", "2") == 0
@@ -120,6 +121,7 @@ def test_vector_weights_are_flagged(table, mechanism, flagged):
         assert "mean ‡" not in said
 
 
+@pytest.mark.slow
 def test_one_draw_gives_no_interval(table):
     assert synthesize(table) == 0
     public, inside = (text_of(f"run/{folder}/report.html") for folder in ("release", "confidential"))
@@ -175,6 +177,7 @@ def test_a_cw_run_shows_the_risk_at_its_own_radius(table):
     assert "radius 7" in text_of("run/confidential/report.html")
 
 
+@pytest.mark.slow
 def test_figures_as_files(table, capsys):
     assert synthesize(table) == 0
     assert run("report", "run", "--figures") == 0
@@ -292,6 +295,7 @@ def test_tables_of_one_row(table, capsys):
     assert "synthetic_03.csv" in text_of("run/release/report.html")
 
 
+@pytest.mark.slow
 def test_what_the_public_page_says_of_public_columns(table):
     options = ["--formula", "visits ~ age", "--public", "age,sex", "--m", "2"]
     assert synthesize(table, *options) == 0
@@ -338,6 +342,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(table, monkeypatch):
     assert not list(Path("run").rglob(".report*"))
 
 
+@pytest.mark.slow
 def test_synthesizers_side_by_side(mixture):
     settings = {"family": "negative_binomial", "m": 3, "seed": 5, "num_draws": 400}
     fitted = [syn.Synthesizer("y ~ 1", mechanism=name, **settings).fit(mixture) for name in ("LW", "SW", "LW_final")]
@@ -382,6 +387,7 @@ def test_custom_labels_of_rounds(mixture):
     assert [w.label for w in fitted.weightings_] == ["Unweighted", "LW (round 2)", "LW"]
 
 
+@pytest.mark.slow
 def test_mu_is_the_models_mean(mixture, regression):
     fitted = syn.Synthesizer("y ~ 1", family="poisson", mechanism="Unweighted", m=1, seed=1).fit(mixture)
     assert np.array_equal(fitted.weightings_[0].mu, np.exp(fitted.trail_.fits[0].draws.theta["beta"][:, 0]))

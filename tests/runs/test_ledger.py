@@ -372,6 +372,7 @@ def _try(path, name, start, results):
         results.put(False)
 
 
+@pytest.mark.slow
 def test_runs_at_once_cannot_both_slip_under_a_cap(tmp_path):
     ledger = Ledger.open(tmp_path / "ledger.sqlite")
     ledger.set_cap("salaries", 3)

@@ -42,6 +42,7 @@ def simulate(seed, n=1000):
     return pd.DataFrame({"y": rng.poisson(rng.gamma(phi, 100 / phi)), "x": rng.integers(0, 40, n)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("formula", "prior"), [("y ~ 1", syn.NormalPrior(3.3)), ("y ~ x", syn.NormalPrior(3.4))])
 def test_a_second_table_compiles_nothing(count_compilations, formula, prior):
     """The prior's scale makes the model a new one, so that the first run has something to compile."""
@@ -92,6 +93,7 @@ def test_importing_is_light_and_changes_nothing():
     assert out.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_fit_needs_no_numpyro_and_leaves_jax_in_32_bit():
     out = run(
         """

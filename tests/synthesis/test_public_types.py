@@ -138,6 +138,7 @@ def test_counts_of_one_column_without_a_table_model(family, kind):
         assert str(column) == dtype
 
 
+@pytest.mark.slow
 def test_a_model_of_ones_own_decides_by_its_distribution():
     """Not by how the table stores what it is fitted to."""
     import jax.numpy as jnp

@@ -147,6 +147,7 @@ def test_a_wild_draw_keeps_the_limits_too():
         assert synthetic.loc[synthetic["income"] != 0, "income"].between(50, 20_000).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_frames_come_back_as_their_own_kind(model, kind):
     frame = survey()
@@ -431,6 +432,7 @@ def test_the_pages_show_every_column_and_leak_nothing(folder):
     assert set(summary["rounds"][0]["diagnostics"]) == {"sex", "age", "size", "income", "visits"} | parts
 
 
+@pytest.mark.slow
 def test_a_run_can_be_repeated_from_its_own_model(folder):
     (folder / "model.toml").rename(folder / "moved.toml")
     code = run(
@@ -447,6 +449,7 @@ def test_a_run_can_be_repeated_from_its_own_model(folder):
     assert first == second
 
 
+@pytest.mark.slow
 def test_several_formulas_make_a_chain_on_the_command_line(folder, capsys):
     words = [
         "synthesize",
@@ -508,6 +511,7 @@ def test_inspect_suggests(folder, capsys):
     assert {column.name for column in TableModel.read(folder / "s.toml").columns} == set(survey())
 
 
+@pytest.mark.slow
 def test_survey_weights_can_be_synthesized_or_weight_the_measures(tmp_path):
     table = survey()[["sex", "visits"]].assign(w=np.random.default_rng(0).choice([0.5, 1.5, 4.0], 600))
     table.to_csv(tmp_path / "t.csv", index=False)
@@ -607,6 +611,7 @@ def test_columns_in_the_tables_order_whatever_the_models(made):
     assert list(one.sample()[0]) == ["sex", "visits"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["visits", "size"])
 def test_types_of_a_strict_release_tell_of_no_gap(name):
     """Pandas turns whole numbers into fractions where one is missing."""
@@ -641,6 +646,7 @@ def test_fractions_are_refused_where_whole_numbers_were_declared():
         one.fit(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "limits", "share"),
     [("two_part_normal", [1, 10], None), ("hurdle_poisson", [1, 20], 0.5), ("zero_inflated_poisson", [2, 20], 0.5)],

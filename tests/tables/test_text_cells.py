@@ -6,7 +6,7 @@ import base64
 import csv
 import json
 import re
-from pathlib import Path
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -68,9 +68,9 @@ LEVELS = ["=1+1", "'=1+1", "-x", "@y", "plain", "+z, w"]
 OPTIONS = ["--formula", "`=kind` ~ 1", "--family", "categorical", "--mechanism", "SW", "--m", 1, "--public", "-note,n"]
 
 
-@pytest.fixture
-def odd(alone):
-    """A table with such levels, such names, and signed numbers, in the current folder."""
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    """A table with such levels, such names, and signed numbers."""
     rng = np.random.default_rng(3)
     n = 200
     columns = {
@@ -78,13 +78,22 @@ def odd(alone):
         "-note": rng.choice(["=b", "-7", "c"], n),
         "n": rng.choice([-5, 5], n),
     }
-    pd.DataFrame(columns).to_csv("odd.csv", index=False)
-    return "odd.csv"
+    path = tmp_path_factory.mktemp("odd") / "odd.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    return path
 
 
-def synthesize(table, *more, out="run"):
-    assert run("synthesize", table, *OPTIONS, "--seed", 5, "--quiet", "--out", out, *more) == 0
-    return Path(out)
+@pytest.fixture(scope="module")
+def synthesize(odd):
+    """Run folders of the table, by their options: each is made once."""
+
+    @cache
+    def made(*options):
+        out = odd.parent / f"run {len(list(odd.parent.iterdir()))}"
+        assert run("synthesize", odd, *OPTIONS, "--seed", 5, "--quiet", "--out", out, *options) == 0
+        return out
+
+    return made
 
 
 def cells(path, delimiter=","):
@@ -94,8 +103,8 @@ def cells(path, delimiter=","):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "delimiter"), [("csv", ","), ("tsv", "\t")])
-def test_a_release_holds_no_cell_that_a_spreadsheet_would_run(odd, name, delimiter):
-    folder = synthesize(odd, "--format", name) / "release"
+def test_a_release_holds_no_cell_that_a_spreadsheet_would_run(synthesize, name, delimiter):
+    folder = synthesize("--format", name) / "release"
     head, *lines = cells(folder / f"synthetic_01.{name}", delimiter)
     assert head == ["'=kind", "'-note", "n"]
     found = {cell for line in lines for cell in line}
@@ -107,12 +116,12 @@ def test_a_release_holds_no_cell_that_a_spreadsheet_would_run(odd, name, delimit
 
 
 @pytest.mark.slow
-def test_it_can_be_switched_off_and_other_formats_do_not_need_it(odd):
-    plain = synthesize(odd, "--no-csv-safe", out="plain") / "release"
+def test_it_can_be_switched_off_and_other_formats_do_not_need_it(synthesize):
+    plain = synthesize("--no-csv-safe") / "release"
     assert cells(plain / "synthetic_01.csv")[0] == ["=kind", "-note", "n"]
-    again = synthesize(odd, "--config", "plain/confidential/run.toml", "--no-report", out="again") / "release"
-    parquet = synthesize(odd, "--format", "parquet", "--no-report", out="parquet") / "release"
-    safe = synthesize(odd, "--no-report", out="safe") / "release"
+    again = synthesize("--config", plain.parent / "confidential" / "run.toml", "--no-report") / "release"
+    parquet = synthesize("--format", "parquet", "--no-report") / "release"
+    safe = synthesize("--format", "csv") / "release"
     assert "apostrophe" not in (plain / "report.html").read_text()
     for folder in (plain, again, parquet):
         assert "csv_cells" not in json.loads((folder / "guarantee.json").read_text())
@@ -123,10 +132,9 @@ def test_it_can_be_switched_off_and_other_formats_do_not_need_it(odd):
 
 
 @pytest.mark.slow
-def test_our_own_commands_read_a_release_as_it_was_before(odd, capsys):
+def test_our_own_commands_read_a_release_as_it_was_before(odd, synthesize, capsys):
     """The run's pages, `report` and `evaluate` see the levels of the table."""
-    safe = synthesize(odd, "--no-report", out="safe")
-    plain = synthesize(odd, "--no-report", "--no-csv-safe", out="plain")
+    safe, plain = synthesize("--format", "csv"), synthesize("--no-csv-safe")
     one, other = read_run(safe), read_run(plain)
     assert "=kind" in one.records.columns
     for name in one.tables[0].columns:
