@@ -193,6 +193,15 @@ def test_a_run_file_keeps_every_option(name, tmp_path):
             Settings.of({**BASE, "mechanism": mechanism, name: wrong})
 
 
+@pytest.mark.parametrize("radius", [["age=5"], ["0.3"], 0.3])
+def test_one_radius_comes_back_as_it_was(radius, tmp_path):
+    settings = Settings.of({**BASE, "mechanism": "CW", "radius": radius})
+    (tmp_path / "run.toml").write_text(settings.toml())
+    again = Settings.of(read_config(tmp_path / "run.toml"))
+    assert mechanism_options(again) == mechanism_options(settings)
+    assert mechanism_options(again) == {"radius": {"age": 5.0} if radius == ["age=5"] else 0.3}
+
+
 def test_words_become_what_the_front_takes():
     words = {name: VALUES[name] for name in ("radius", "limits", "step", "within", "k")}
     assert mechanism_options(Settings.of({**BASE, "mechanism": "CW_final", **words})) == {
