@@ -41,11 +41,10 @@ class PublicGuarantee:
     synthesize, in order; `unit_column` is None where a unit of privacy is a row. A strict promise has the
     contributions and grids of its columns, the number `scalar` that tempers every record alike, and what it comes to
     when a row is replaced, in zero-concentrated privacy (rho), and as an epsilon at a small public delta. Of a table
-    model, `columns` lists each column's formula, family
-    and part of epsilon, `declared_public` what is public about columns, and `weights` says whether records had one
-    weight or one for each column. `combining` says how estimates from several tables are put together (`intervals`),
-    `read_off_the_table` what was read off the table and declared by nobody, `confirmed_public` what was read off it and
-    then confirmed.
+    model, `columns` lists each column's formula, family and part of epsilon, `declared_public` what is public about
+    columns, and `weights` says whether records had one weight or one for each column. `combining` says how estimates
+    from several tables are put together (`intervals`), `read_off_the_table` what was read off the table and declared
+    by nobody, `confirmed_public` what was read off it and then confirmed.
     """
 
     formulas: tuple[str, ...]
