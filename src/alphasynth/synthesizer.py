@@ -168,7 +168,7 @@ class Synthesizer(Request):
         fitted = self._fitted
         return Subject(
             fitted.trail,
-            fitted.bound.chain.records,
+            fitted.bound.chain,
             self.bind,
             mechanism_of(self, fitted.bound.chain),
             self.target,

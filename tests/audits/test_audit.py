@@ -241,8 +241,8 @@ def test_an_exact_audit_stays_exact_for_a_hundred_million_records():
     """Sums of 1e14 quanta: the change of one record is not lost in them."""
     records = Records("y", {"y": np.array([90, 100, 115])}, np.array([30_000_000, 40_000_000, 30_000_000]), None)
     made = Synthesizer("y ~ 1", family="poisson", mechanism="Censored", m=1, epsilon=7.3, step=0.05, seed=1)
-    trail = run(KEY, made.bind(records), made.mechanism)
-    subject = Subject(trail, records, made.bind, made.mechanism, None, made.scope)
+    chain = made.bind(records)
+    subject = Subject(run(KEY, chain, made.mechanism), chain, made.bind, made.mechanism, None, made.scope)
     (found,) = audit(KEY, subject, ["density"])
     assert found.kept
     assert found.loss > 7

@@ -61,7 +61,7 @@ def audit(
     for name in audits:
         if name not in AUDITS:
             raise InputError(f"an audit must be one of {', '.join(AUDITS)}, found {found(name)}")
-    own = subject.bind(subject.records)
+    own = subject.chain
     extended, added = _with_canaries(subject, own, check_canaries(canaries))
     replay = _replay(subject, extended)
     around = neighbours(extended, added, replay.largest[0], most, by_risk=not _is_one_number(own))
@@ -162,7 +162,7 @@ def _density(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell
         )
     if in_two_parts(replay.chain):
         raise InputError(TWO_PARTS)
-    own = output(subject.bind(subject.records), subject.mechanism, subject.target)
+    own = output(subject.chain, subject.mechanism, subject.target)
     strict = strict_claim(replay.chain)
     delta = AUDIT_DELTA if strict is None else 0.0
     results = []
@@ -204,7 +204,7 @@ def _worst_place(subject: Subject, replay: Replay, around: Sequence[Neighbour], 
 def audit_run(subject: Subject) -> Finding:
     """The draw audit that a synthesis makes of itself; of a large table, towards the most extreme neighbours alone."""
     most = FEWER_ROWS if subject.records.size <= LARGE else FEWEST_ROWS
-    far = [FARTHEST] if _holds_counts(subject.bind(subject.records)) else []
+    far = [FARTHEST] if _holds_counts(subject.chain) else []
     return audit(np.random.SeedSequence(0), subject, ["draw"], far, most)[0]
 
 

@@ -17,10 +17,10 @@ from alphasynth.tables.records import Records
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What is audited (confidential): a run's trail, and how its mechanism is run on other records."""
+    """What is audited (confidential): a run's trail and its chain, and how its mechanism is run on other records."""
 
     trail: Trail
-    records: Records
+    chain: Chain
     bind: Callable[[Records], Chain]
     mechanism: Mechanism
     target: float | None
@@ -34,3 +34,8 @@ class Subject:
             raise InputError("an audit needs weights that can be made for a neighbour, found Given ones")
         if any(isinstance(rule, PerColumn) for rule in self.mechanism.rules):
             raise InputError("an audit needs one weight per record, found weights per column")
+
+    @property
+    def records(self) -> Records:
+        """The run's own."""
+        return self.chain.records

@@ -88,7 +88,7 @@ def audit(
         tell(Stage("fitting the mechanism", 0, 1))
         synthesizer.fit(open_settings(settings))
         subject = synthesizer.subject_
-        usual = ["density"] if subject.paths else _usual(subject.bind(subject.records))
+        usual = ["density"] if subject.paths else _usual(subject.chain)
         findings = run_audits(
             np.random.SeedSequence(settings.seed),
             subject,

@@ -168,7 +168,7 @@ class _Fitted:
         if self.carried is None:
             return None
         s, (bound, trail, paths) = self.synthesizer, self.carried
-        subject = Subject(trail, table.records, s.bind, s.mechanism, s.target, s.scope, s.sampled, paths)
+        subject = Subject(trail, bound.chain, s.bind, s.mechanism, s.target, s.scope, s.sampled, paths)
         exact = bool(paths) or all(isinstance(block.sampler, PublicGrid) for block in bound.chain.blocks)
         return audit(key, subject, ["density" if exact else "draw"], most=FEWER_ROWS)[0]
 
