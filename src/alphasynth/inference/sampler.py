@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -50,6 +50,7 @@ class Draws:
         return self
 
 
+@runtime_checkable
 class Sampler(Protocol):
     """Draws from a target."""
 

@@ -110,7 +110,7 @@ def _log_lik_by_line(model: Model, u: Array, columns: Columns) -> Array:
 
 def check_settings(sampler: object, num_draws: object, thresh: object) -> None:
     """Refuse too few draws to diagnose, a thresh that is no quantile or keeps too few, and what is no sampler."""
-    if isinstance(sampler, type) or not hasattr(sampler, "draw"):
+    if isinstance(sampler, type) or not isinstance(sampler, Sampler):
         raise InputError(f"sampler must be a sampler such as Laplace() or Nuts(), found {found(sampler)}")
     draws = require_whole("num_draws", num_draws, FEWEST_DRAWS)
     if isinstance(thresh, bool) or not isinstance(thresh, int | float) or not 0 < thresh <= 1:

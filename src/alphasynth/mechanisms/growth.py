@@ -13,7 +13,7 @@ from alphasynth.inference.contribution import bare
 from alphasynth.mechanisms.binding import BoundTable, covariates
 from alphasynth.models.families import has_own_zeros
 from alphasynth.models.formula import compute_terms
-from alphasynth.models.model import Model, Theta
+from alphasynth.models.model import Decoding, Model, Theta
 from alphasynth.models.table_model import ColumnModel
 from alphasynth.tables.gaps import stand_in
 
@@ -120,15 +120,15 @@ def _beyond(column: ColumnModel, values: np.ndarray, y: np.ndarray) -> np.ndarra
     return column.declared.outside(values) & ~(zero & has_own_zeros(column.family))
 
 
-def _decoded(column: ColumnModel, model: Any, y: np.ndarray) -> np.ndarray:
+def _decoded(column: ColumnModel, model: Model, y: np.ndarray) -> np.ndarray:
     """Values in the column's own terms: labels, numbers in their unit, whole where that is declared."""
     declared = column.declared
     if column.traits.levels:
         return np.asarray(declared.levels)[np.asarray(y).astype(np.int64)]
-    values = model.decode(column.name, y, declared) if hasattr(model, "decode") else y
+    values = model.decode(column.name, y, declared) if isinstance(model, Decoding) else y
     values = np.asarray(values)
     if declared.whole and values.dtype.kind == "f":
-        if column.family.startswith("two_part"):  # what is above 0 does not become 0
+        if has_own_zeros(column.family):  # what is above 0 does not become 0
             values = np.where(~np.isnan(y) & (values > 0), np.maximum(values, 1.0), values)
         return np.rint(values).astype(np.int64) if (np.abs(values) < 2**62).all() else np.rint(values)
     return values

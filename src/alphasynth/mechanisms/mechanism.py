@@ -48,7 +48,7 @@ class Mechanism:
             raise InputError(f"label must be text, found {found(self.label)}")
         rules = tuple(self.rules) if isinstance(self.rules, tuple | list) else (self.rules,)
         for rule in rules:
-            if isinstance(rule, type) or not (callable(rule) and hasattr(rule, "turned")):
+            if isinstance(rule, type) or not isinstance(rule, Rule):
                 raise InputError(f"rules must be rules such as LW() or Reweight(), found {found(rule)}")
         if self.contribution is not None and not isinstance(self.contribution, Strict | Scored):
             raise InputError(

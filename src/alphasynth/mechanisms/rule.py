@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,6 +22,7 @@ class Aim(NamedTuple):
     highest: float
 
 
+@runtime_checkable
 class Rule(Protocol):
     """One step of a mechanism; `dial` names its one number that a search may turn, which `turned` replaces."""
 

@@ -18,7 +18,7 @@ from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.strict import at_limit
 from alphasynth.models.continuous import Gamma, Normal
 from alphasynth.models.counts import NegativeBinomial, Poisson, count_columns
-from alphasynth.models.model import PEAK, Array, Columns, Model
+from alphasynth.models.model import PEAK, Array, Columns, Model, Peaked
 from alphasynth.models.two_part import ZeroTruncated
 
 # Records simulated to see how sharply a released draw's posterior is curved, and the points wanted per standard
@@ -49,7 +49,7 @@ def warn(problem: Problem, released: Draws) -> None:
             f"a released draw lies at a limit of {axis.name} on the public grid ({axis.low:g} to {axis.high:g}): if "
             "the truth lies beyond, the tables are wrong; widen --limits by what is publicly known"
         )
-    if not hasattr(model.model, "peak"):
+    if not isinstance(model.model, Peaked):
         return
     counts = problem.rows.total(problem.records.counts)[: problem.rows.size].astype(np.int64)
     drop = n * _drop(model, problem.rows.distinct, counts, released, [axis.step for axis in axes])
@@ -77,7 +77,8 @@ def _drop(model: Bounded, rows: Columns, counts: np.ndarray, released: Draws, st
         columns["X"] = X[rng.choice(len(X), SIMULATED, p=times / times.sum())]
     y = np.asarray(model.simulate(rng, theta, columns, SIMULATED), np.float64)
     columns |= _read(model.model, y)
-    columns[PEAK] = model.model.peak(columns)  # type: ignore[attr-defined]
+    assert isinstance(model.model, Peaked), "asked before"
+    columns[PEAK] = model.model.peak(columns)
     u, moves = released.u[0], np.diag(steps)
     here, *around = (float(_mean(model, at, columns)) for at in (u, *(u + moves), *(u - moves)))
     return here - np.reshape(around, (2, len(steps))).mean(axis=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +14,7 @@ from alphasynth.errors import InputError, found, require_positive
 from alphasynth.models.model import Array, Theta
 
 
+@runtime_checkable
 class CoefficientPrior(Protocol):
     """A prior of K coefficients, in coordinates without limits; the first K coordinates are beta itself."""
 

@@ -96,11 +96,12 @@ class Evaluation:
 
 def run(request: Request) -> Evaluation:
     """Open the tables, compare them, measure risk; raise `InputError` for what does not fit together."""
-    options = {"delimiter": request.delimiter, "encoding": request.encoding}
     in_order = request.aligned
     if in_order and any(is_database(address) for address in (request.confidential, *request.synthetic)):
         raise InputError("--aligned needs files, whose rows have an order, found a table of a database")
-    confidential = open_table(request.confidential, in_order=in_order, **options)  # type: ignore[arg-type]
+    confidential = open_table(
+        request.confidential, in_order=in_order, delimiter=request.delimiter, encoding=request.encoding
+    )
     origins = [_origin(address) for address in request.synthetic]
     synthetic = [
         open_table(address, in_order=in_order, guarded=origin is not None and origin.guarded)

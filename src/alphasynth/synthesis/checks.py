@@ -91,7 +91,7 @@ def family_of(family: object, prior: CoefficientPrior | None) -> str | OwnModel:
         return family
     if not isinstance(family, str) or family not in FAMILIES:
         raise InputError(f"family must be an OwnModel or one of {', '.join(FAMILIES)}, found {found(family)}")
-    if prior is not None and (isinstance(prior, type) or not hasattr(prior, "log_density")):
+    if prior is not None and (isinstance(prior, type) or not isinstance(prior, CoefficientPrior)):
         raise InputError(f"prior must be a prior such as NormalPrior(2.5), found {found(prior)}")
     return family
 
