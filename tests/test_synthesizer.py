@@ -215,7 +215,7 @@ def test_representations_show_nothing_confidential(mixture):
     mine = syn.Mechanism("mine", rules=(syn.Given(alpha), syn.Reweight(k=0.95)))
     s = syn.Synthesizer(**GOOD | {"mechanism": mine}).fit(table)
     shown = " ".join(
-        repr(thing) for thing in (s, s.trail_, s.lipschitz_, mine, s.release(), s._fitted.problem, s._fitted)
+        repr(thing) for thing in (s, s.trail_, s.lipschitz_, mine, s.release(), s._fitted.bound, s._fitted)
     )
     assert "987654" not in shown
     assert "0.1234" not in shown
