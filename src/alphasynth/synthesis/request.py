@@ -228,10 +228,10 @@ class Request:
         covariates = [name for formula in self.formulas for name in formula.covariates]
         return list(dict.fromkeys((*self.responses, *covariates, *within)))
 
-    def check_columns(self, held: Sequence[Any], listed: bool) -> None:
+    def check_columns(self, names: Sequence[Any], listed: bool) -> None:
         """Refuse a table that lacks a column in use, or holds it twice."""
-        require(held, self.used, "named in the formula or in `within`", listed)
-        require(held, self.public, "declared public", listed)
+        require(names, self.used, "named in the formula or in `within`", listed)
+        require(names, self.public, "declared public", listed)
 
 
 def _spelled_out(signature: inspect.Signature) -> inspect.Signature:
@@ -242,3 +242,6 @@ def _spelled_out(signature: inspect.Signature) -> inspect.Signature:
         for name, kind in get_type_hints(MechanismOptions).items()
     ]
     return signature.replace(parameters=[*own, *options])
+
+
+Request.__signature__ = _spelled_out(inspect.signature(Request.__init__))
