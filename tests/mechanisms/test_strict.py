@@ -26,9 +26,8 @@ from alphasynth.inference.laplace import Laplace
 from alphasynth.inference.nuts import Nuts
 from alphasynth.inference.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
-from alphasynth.mechanisms import strict_warnings
+from alphasynth.mechanisms import binding, strict_warnings
 from alphasynth.mechanisms.fit import in_64_bit
-from alphasynth.models import families
 from alphasynth.models.coefficient_priors import ScaleMixturePrior
 from alphasynth.models.count_functions import count_peak
 from alphasynth.models.counts import NegativeBinomial, Poisson, count_columns
@@ -176,13 +175,13 @@ def plant_weight_from_another_record(monkeypatch):
 
 
 def plant_scaled_covariate(monkeypatch):
-    real = families.design_of
+    real = binding.learn_terms
 
-    def scaled(formula, records):
-        X = real(formula, records)
-        return X / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    def scaled(formula, rows, counts):
+        spec, X = real(formula, rows, counts)
+        return spec, X / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
 
-    monkeypatch.setattr(families, "design_of", scaled)
+    monkeypatch.setattr(binding, "learn_terms", scaled)
 
 
 TABLE = [3, 4, 5, 6, 5, 4, 3, 40, 41, 2]
@@ -538,7 +537,8 @@ def test_the_grid_is_what_it_says():
     assert ratios.max() <= np.log(1.01) * (1 + 1e-12)
     assert axes[1].points == DEFAULTS["phi"].points
     assert len(points(axes)) == axes[0].points * axes[1].points
-    assert str(axes[1]) == "phi from 2.0 to 50.0, 401 points, logarithmic"
+    assert (axes[1].name, axes[1].low, axes[1].high, axes[1].points) == ("phi", 2.0, 50.0, 401)
+    assert axes[1].logarithmic
 
 
 def test_the_response_has_no_way_into_the_design():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.special import expit
 from alphasynth.models.model import Columns
 
 SMALLEST_GAP = 1e-3  # between cut points
+STEEPEST = 1 / -math.expm1(-SMALLEST_GAP)  # s'(a) / (s(a) - s(b)) of the logistic function, at that gap at most
 
 
 @dataclass(frozen=True)
@@ -82,19 +84,31 @@ class OfOrdinal:
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Of the logistic function s, (s(b) + s(a) - 1) by predictor; by cut point, what it adds to the two levels."""
         code = columns["y"].astype(np.int64)
-        ends = np.concatenate([[-np.inf], extra, [np.inf]])
+        ends = np.concatenate([[-np.inf], in_order(extra), [np.inf]])
         below, above = expit(ends[code] - eta[0]), expit(ends[code + 1] - eta[0])
         inside = np.maximum(above - below, 1e-300)
-        upper, lower = above * (1 - above) / inside, below * (1 - below) / inside
+        upper = np.minimum(above * (1 - above) / inside, STEEPEST)
+        lower = np.minimum(below * (1 - below) / inside, STEEPEST)
         cuts = [np.where(code == j, upper, 0.0) - np.where(code == j + 1, lower, 0.0) for j in range(self.extras)]
         return [above + below - 1], cuts
 
     def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
         """First cut point, logarithms of the gaps, beta; cut points that crossed are put in order."""
-        cuts = np.sort(extra)
-        gaps = np.log(np.maximum(np.diff(cuts), SMALLEST_GAP))
-        return np.concatenate([cuts[:1], gaps, beta[0]])
+        cuts = in_order(extra)
+        return np.concatenate([cuts[:1], np.log(np.diff(cuts)), beta[0]])
 
     def read(self, y: np.ndarray) -> Columns:
         """Codes."""
         return {"y": y}
+
+
+def in_order(cuts: np.ndarray) -> np.ndarray:
+    """Cut points that rise by at least SMALLEST_GAP; those that do so already are as they were.
+
+    >>> in_order(np.array([0.0, 2.0, 1.0])).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    if (np.diff(cuts) >= SMALLEST_GAP).all():
+        return cuts
+    rising = np.sort(cuts)
+    return rising[0] + np.concatenate([[0.0], np.cumsum(np.maximum(np.diff(rising), SMALLEST_GAP))])
