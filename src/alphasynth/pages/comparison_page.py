@@ -9,7 +9,7 @@ from alphasynth.errors import InputError
 from alphasynth.evaluation.values import conform, read_records
 from alphasynth.mechanisms.by_column import applied
 from alphasynth.pages import confidential_page, page
-from alphasynth.pages.confidential_page import measured, rates_of
+from alphasynth.pages.confidential_page import Measuring, measured, rates_of
 from alphasynth.tables.frames import Frame
 from alphasynth.tables.grouping import Stored
 
@@ -49,10 +49,8 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
                 rules,
                 records,
                 tables,
-                release.draws,
-                rates=rates,
-                public=s.public,
-                scalar=release.guarantee.spread,
+                Measuring(draws=release.draws, public=s.public, scalar=release.guarantee.spread),
+                rates,
             )
         )
     labels = [o.label for o in outcomes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from alphasynth.evaluation.risk import IdentificationRisk, MatchRates, identification_risk, mean_rates, paired_rates
 from alphasynth.evaluation.utility import Utility, evaluate
@@ -52,38 +53,41 @@ class Outcome:
     rates: tuple[tuple[str, MatchRates], ...] = ()
 
 
+class Measuring(NamedTuple):
+    """How tables are measured: as `evaluate` takes it; identification risk within radii, of rows alike in `known`."""
+
+    draws: Sequence[int] | None = None
+    regressions: Sequence[str] | None = None
+    quantiles: Sequence[float] = QUANTILES
+    public: Sequence[str] = ()
+    scalar: float | str | None = None
+    survey_weights: str | None = None
+    radii: Sequence[tuple[float, bool]] = RADII
+    known: Sequence[str] = ()
+
+
 def measured(
     weighting: Weighting | None,
     label: str,
     rules: Sequence[str],
     records: Records,
     tables: Sequence[Records],
-    draws: Sequence[int] | None = None,
-    regressions: Sequence[str] | None = None,
-    quantiles: Sequence[float] = QUANTILES,
-    radii: Sequence[tuple[float, bool]] = RADII,
-    known: Sequence[str] = (),
+    how: Measuring,
     rates: Sequence[tuple[str, MatchRates]] = (),
-    public: Sequence[str] = (),
-    scalar: float | str | None = None,
-    survey_weights: str | None = None,
 ) -> Outcome:
-    """A synthesizer's tables, measured against the confidential records; risk is measured on their response.
-
-    Identification risk compares rows that share the `known` columns' values.
-    """
+    """A synthesizer's tables, measured against the confidential records; risk is measured on their response."""
     utility = evaluate(
         records,
         tables,
-        draws=draws,
-        regressions=regressions,
-        quantiles=quantiles,
-        public=public,
-        scalar=scalar,
-        survey_weights=survey_weights,
+        draws=how.draws,
+        regressions=how.regressions,
+        quantiles=how.quantiles,
+        public=how.public,
+        scalar=how.scalar,
+        survey_weights=how.survey_weights,
     )
     numeric = is_numeric(records.columns[records.response])
-    risks = tuple(_risk_within(records, tables, *reach, known) for reach in radii) if numeric else ()
+    risks = tuple(_risk_within(records, tables, *reach, how.known) for reach in how.radii) if numeric else ()
     return Outcome(weighting, label, tuple(rules), tuple(tables), utility, risks, tuple(rates))
 
 

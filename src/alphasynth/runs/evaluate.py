@@ -17,7 +17,7 @@ from alphasynth.evaluation.risk import Aligned, MatchRates, match_rates, mean_ra
 from alphasynth.evaluation.utility import SEED, shared_columns
 from alphasynth.evaluation.values import QUANTILES, conform, gaps_among, is_numeric, plain, read_records
 from alphasynth.pages import confidential_page, measures, page
-from alphasynth.pages.confidential_page import RADII, Outcome, measured
+from alphasynth.pages.confidential_page import RADII, Measuring, Outcome, measured
 from alphasynth.pages.measures import Lines, is_vector
 from alphasynth.pages.palette import SYNTHETIC
 from alphasynth.privacy.guarantee import SPREAD
@@ -128,14 +128,16 @@ def run(request: Request) -> Evaluation:
         rules,
         records,
         tables,
-        _draws(request, origins),
-        request.regressions,
-        request.quantiles or QUANTILES,
-        radii,
-        request.known,
+        Measuring(
+            draws=_draws(request, origins),
+            regressions=request.regressions,
+            quantiles=request.quantiles or QUANTILES,
+            scalar=_spread(origins),
+            survey_weights=request.survey_weights,
+            radii=radii,
+            known=request.known,
+        ),
         _aligned(records, tables, request.known, radii) if request.aligned else (),
-        scalar=_spread(origins),
-        survey_weights=request.survey_weights,
     )
     nearest = None
     if request.holdout is not None:

@@ -19,7 +19,7 @@ from alphasynth.evaluation.values import as_text, is_numeric
 from alphasynth.interruption import Interruption, Left
 from alphasynth.models.formula import Formula
 from alphasynth.pages import confidential_page, page, public_page
-from alphasynth.pages.confidential_page import Outcome, measured, rates_of
+from alphasynth.pages.confidential_page import Measuring, Outcome, measured, rates_of
 from alphasynth.pages.images import save
 from alphasynth.pages.marks import Figure
 from alphasynth.pages.public_inputs import contribution_facts, contribution_tables, model_words
@@ -82,14 +82,16 @@ def _outcomes(results: RunResults) -> list[Outcome]:
         guarantee.rules,
         records,
         tables,
-        results.release.draws,
-        _regressions(guarantee, formula, records) if covariates else [],
-        radii=radii,
-        known=_within(summary),
-        rates=rates_of(records, tables, covariates, radii),
-        public=guarantee.public_columns,
-        scalar=guarantee.spread,
-        survey_weights=results.settings.get("survey_weights"),
+        Measuring(
+            draws=results.release.draws,
+            regressions=_regressions(guarantee, formula, records) if covariates else [],
+            public=guarantee.public_columns,
+            scalar=guarantee.spread,
+            survey_weights=results.settings.get("survey_weights"),
+            radii=radii,
+            known=_within(summary),
+        ),
+        rates_of(records, tables, covariates, radii),
     )
     return [*(Outcome(w, w.label) for w in before), last]
 
