@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import jax
@@ -33,10 +32,9 @@ def _few_programs():
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _shared_programs(tmp_path_factory):
-    """Programs are compiled once in a run of the tests: they are kept in a folder that its processes share."""
-    folder = tmp_path_factory.getbasetemp()
-    use_compilation_cache((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "programs")
+def _shared_programs(pytestconfig):
+    """Programs are compiled once for all processes and runs of the tests in a checkout."""
+    use_compilation_cache(pytestconfig.rootpath / ".pytest_cache" / "programs")
 
 
 @pytest.fixture(autouse=True)
