@@ -127,7 +127,7 @@ def test_a_report_takes_nothing_from_an_edited_release(table, capsys, options):
             {"contribution": [{}]},
             {"contribution": [{"column": "visits", "name": "Censored", "parts": []}]},
             {"grid": [{"column": "visits", "axes": [], "quanta": 0.5}]},
-            {"columns": [{"column": "visits", "formula": "visits ~ age", **FAMILY}]},
+            {"columns": [{"column": "visits", "formula": "visits ~ sex", **FAMILY}]},
             {"columns": [{}]},
             {"declared_public": {"visits": 1}},
             {"rules": ["LW"]},
