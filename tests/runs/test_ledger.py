@@ -16,17 +16,17 @@ from alphasynth.errors import InputError
 from alphasynth.privacy.accounting import of_unit
 from alphasynth.privacy.decimals import shown, shown_left
 from alphasynth.runs import folder as run_folder
-from alphasynth.runs.budget import LedgerError, Request, balance
+from alphasynth.runs.budget import LedgerError, Reservation, balance
 from alphasynth.runs.ledger import Ledger
 
 
-def request(run, epsilon, dataset="salaries", fingerprint="f", scope="instance"):
-    return Request(run, dataset, fingerprint, scope, epsilon, {"releasable": True})
+def reservation(run, epsilon, dataset="salaries", fingerprint="f", scope="instance"):
+    return Reservation(run, dataset, fingerprint, scope, epsilon, {"releasable": True})
 
 
 def reserve(ledger, *args, **kwargs):
     with ledger.transaction() as connection:
-        return ledger.reserve(connection, request(*args, **kwargs))
+        return ledger.reserve(connection, reservation(*args, **kwargs))
 
 
 def held(ledger, dataset="salaries", scope="instance"):
@@ -186,7 +186,7 @@ def test_a_run_that_has_written_counts_for_good_whatever_comes_after(ledger):
     ledger.set_cap("salaries", 3)
     reserve(ledger, "a", 2.0)
     with ledger.transaction() as connection:
-        ledger.begin(connection, request("a", 2.0), 1.5)
+        ledger.begin(connection, reservation("a", 2.0), 1.5)
         assert ledger.end(connection, "a", "killed")
     assert (held(ledger).lost, held(ledger).reserved, held(ledger).spent) == (2, 0, 2)
     with pytest.raises(LedgerError, match="what was written stays spent"):
@@ -197,25 +197,25 @@ def test_a_run_that_has_written_counts_for_good_whatever_comes_after(ledger):
 
 def test_a_run_that_is_about_to_write_must_be_reserved(ledger):
     with pytest.raises(LedgerError, match="cleared meanwhile"), ledger.transaction() as connection:
-        ledger.begin(connection, request("a", 2.0), 2.0)
+        ledger.begin(connection, reservation("a", 2.0), 2.0)
     reserve(ledger, "a", 2.0)
     with ledger.transaction() as connection:
         assert not ledger.end(connection, "a", "killed before it wrote")
     assert held(ledger).spent == 0
     with pytest.raises(LedgerError, match="cleared meanwhile"), ledger.transaction() as connection:
-        ledger.begin(connection, request("a", 2.0), 2.0)
+        ledger.begin(connection, reservation("a", 2.0), 2.0)
 
 
 def test_without_a_budget_the_realised_epsilon_is_noted_before_the_first_byte(ledger):
     reserve(ledger, "a", None)
     with ledger.transaction() as connection:
-        ledger.begin(connection, request("a", None), 11.125)
+        ledger.begin(connection, reservation("a", None), 11.125)
         ledger.end(connection, "a", "killed")
     ledger.append("release", "a", 0.5)  # the first number noted stands
     assert held(ledger).spent == Fraction("11.125")
     reserve(ledger, "b", None)
     with pytest.raises(InputError, match="finite epsilons"), ledger.transaction() as connection:
-        ledger.begin(connection, request("b", None), float("inf"))
+        ledger.begin(connection, reservation("b", None), float("inf"))
 
 
 def test_what_is_noted_is_on_the_disk_when_it_is_noted(ledger):
@@ -281,7 +281,7 @@ def test_a_former_ledger_is_taken_over_whole(former):
     assert (held(ledger).released, held(ledger).reserved, held(ledger).cap) == (2, 1, 5)
     reserve(ledger, "d", 2.0)
     with ledger.transaction() as connection:
-        ledger.begin(connection, request("d", 2.0), 2.0)
+        ledger.begin(connection, reservation("d", 2.0), 2.0)
     states = [entry.state for entry in ledger_entries(Ledger.open(former))]
     assert states == ["released", "cleared", "writing", "writing"]
     with pytest.raises(LedgerError, match="of which 5 is spent"):
@@ -306,7 +306,7 @@ def test_a_former_run_that_died_while_it_wrote_counts(former, tmp_path):
     ledger = Ledger.open(former)
     with ledger.transaction() as connection:
         detail["host"] = run_folder._host()
-        ledger.reserve(connection, Request("e", "salaries", "f", "instance", 1.0, detail))
+        ledger.reserve(connection, Reservation("e", "salaries", "f", "instance", 1.0, detail))
     for expected in ("writing", "lost"):  # the files go once the ledger knows of them
         with ledger.transaction() as connection:
             run_folder.reconcile(ledger, connection)

@@ -73,11 +73,11 @@ def evaluate(
 ) -> None:
     """Compare synthetic tables with the confidential one: utility and empirical risk. The output is confidential."""
     from alphasynth.pages.measures import VECTOR_WEIGHTS, is_vector
-    from alphasynth.runs.evaluate import Request, run
+    from alphasynth.runs.evaluate import EvaluationSettings, run
 
     if page is not None:
         _check_page(page)
-    asked = Request(
+    asked = EvaluationSettings(
         confidential=confidential,
         synthetic=tuple(synthetic),
         columns=split(columns),

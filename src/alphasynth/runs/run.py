@@ -19,7 +19,7 @@ from alphasynth.mechanisms.rules import Given
 from alphasynth.privacy.accounting import of_unit
 from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.privacy.scopes import INSTANCE
-from alphasynth.runs.budget import Request
+from alphasynth.runs.budget import Reservation
 from alphasynth.runs.clock import Clock, Stage
 from alphasynth.runs.files import state, write_confidential, write_json
 from alphasynth.runs.folder import Staging, plan, staged
@@ -59,7 +59,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
     out = Path(settings.out).absolute()
     ledger = Ledger.open(find_ledger(settings.ledger, out).absolute())
     staging = plan(ledger, out)
-    with staged(ledger, staging, _request(settings, synthesizer.scope, ledger, staging), interruption) as begin:
+    with staged(ledger, staging, _reservation(settings, synthesizer.scope, ledger, staging), interruption) as begin:
         if isinstance(table, FileTable):
             table.spill_to(staging.spill)
         clock = Clock(settings.draws, settings.m * settings.tables_per_draw, len(synthesizer.mechanism.rules), tell)
@@ -149,14 +149,14 @@ def _format(settings: Settings, table: FileTable | DatabaseTable, labels: Labels
     return FORMATS[name], replace(style, delimiter="\t" if name == "tsv" else ",")
 
 
-def _request(settings: Settings, scope: str, ledger: Ledger, staging: Staging) -> Request:
+def _reservation(settings: Settings, scope: str, ledger: Ledger, staging: Staging) -> Reservation:
     """What the run asks of the ledger: the policy's epsilon for a unit of privacy, before anything is computed."""
     epsilon = None if settings.epsilon is None else of_unit(settings.epsilon, settings.max_rows or 1)
     if epsilon is not None and not math.isfinite(epsilon):
         raise InputError("--epsilon times --max-rows must be finite, found more than a number can hold")
     detail = {"mechanism": settings.mechanism, "m": settings.m, "releasable": settings.seed is None}
     fingerprint = ledger.fingerprint(_contents(settings.table))
-    return Request(staging.run, settings.dataset, fingerprint, scope, epsilon, detail)
+    return Reservation(staging.run, settings.dataset, fingerprint, scope, epsilon, detail)
 
 
 def _contents(address: str) -> Iterator[bytes]:
