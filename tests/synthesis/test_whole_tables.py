@@ -415,6 +415,14 @@ def test_a_run_of_a_model_file_is_a_run_folder(folder):
     assert "age is missing" in results.tables[0].columns
 
 
+def test_rendering_the_pages_of_a_whole_table_again_gives_the_same(folder):
+    """Columns with gaps and categories among them, a round of several columns, statements with lists in them."""
+    paths = [folder / "run" / part / "report.html" for part in ("confidential", "release")]
+    before = [path.read_bytes() for path in paths]
+    assert run("report", folder / "run") == 0
+    assert [path.read_bytes() for path in paths] == before
+
+
 def test_the_pages_show_every_column_and_leak_nothing(folder):
     public = (folder / "run" / "release" / "report.html").read_text()
     confidential = (folder / "run" / "confidential" / "report.html").read_text()
