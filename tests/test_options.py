@@ -30,7 +30,7 @@ from alphasynth.runs.compare import ENTRANTS
 from alphasynth.runs.from_settings import mechanism_options, synthesizer_of
 from alphasynth.runs.settings import Settings, read_config
 from alphasynth.synthesis.request import Request
-from alphasynth.tables.opening import open_table
+from alphasynth.tables.csv_files import TextFormat
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 CLASSES = {**RULES, **CONTRIBUTIONS, "PublicGrid": PublicGrid}
@@ -91,7 +91,7 @@ def test_defaults_in_help_texts_are_those_of_the_code():
         "tables_per_draw": front["tables_per_draw"].default,
         "neighbours": MOST_ROWS,
         "radius": ",".join(f"{radius:g}" for radius, relative in RADII if relative),
-        "encoding": inspect.signature(open_table).parameters["encoding"].default,
+        "encoding": TextFormat().encoding,
         "weights": front["weights"].default,
     }
     of_code |= {"csv_safe": "csv-safe", "report": "report"}

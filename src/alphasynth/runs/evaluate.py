@@ -21,6 +21,7 @@ from alphasynth.pages.confidential_page import RADII, Measuring, Outcome, measur
 from alphasynth.pages.measures import Lines, is_vector
 from alphasynth.pages.palette import SYNTHETIC
 from alphasynth.privacy.guarantee import SPREAD
+from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.opening import is_database, open_table
 from alphasynth.tables.records import Records
 from alphasynth.tables.text_cells import CSV_CELLS
@@ -99,12 +100,11 @@ def run(settings: EvaluationSettings) -> Evaluation:
     in_order = settings.aligned
     if in_order and any(is_database(address) for address in (settings.confidential, *settings.synthetic)):
         raise InputError("--aligned needs files, whose rows have an order, found a table of a database")
-    confidential = open_table(
-        settings.confidential, in_order=in_order, delimiter=settings.delimiter, encoding=settings.encoding
-    )
+    text = TextFormat(settings.delimiter, settings.encoding)
+    confidential = open_table(settings.confidential, in_order=in_order, text=text)
     origins = [_origin(address) for address in settings.synthetic]
     synthetic = [
-        open_table(address, in_order=in_order, guarded=origin is not None and origin.guarded)
+        open_table(address, in_order=in_order, text=TextFormat(guarded=origin is not None and origin.guarded))
         for address, origin in zip(settings.synthetic, origins, strict=True)
     ]
     names = shared_columns([confidential, *synthetic], settings.columns)

@@ -17,6 +17,7 @@ from alphasynth.models.coefficient_priors import CoefficientPrior, LkjPrior, Nor
 from alphasynth.models.table_model import TableModel
 from alphasynth.runs.settings import Settings
 from alphasynth.synthesizer import Synthesizer
+from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.engine import FileTable
 from alphasynth.tables.opening import is_database, open_table
@@ -145,8 +146,6 @@ def open_settings(settings: Settings) -> FileTable | DatabaseTable:
         max_rows=settings.max_rows,
         in_order=settings.by_row,
         sort_rows=settings.sort_rows,
-        delimiter=settings.delimiter,
-        encoding=settings.encoding,
-        verbatim=settings.format in (None, "csv", "tsv"),
+        text=TextFormat(settings.delimiter, settings.encoding, verbatim=settings.format in (None, "csv", "tsv")),
         seed=settings.seed,
     )

@@ -27,6 +27,7 @@ from alphasynth.runs.folder import CONFIDENTIAL, RELEASE, SUMMARY
 from alphasynth.runs.settings import fits
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_gaps
+from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.gaps import indicator_of
 from alphasynth.tables.grouping import Grouped, Stored
 from alphasynth.tables.opening import open_table
@@ -100,7 +101,7 @@ def read_release(folder: Path) -> Release:
 
 def release_in(folder: Path, guarantee: PublicGuarantee, files: Sequence[str], guarded: bool) -> Release:
     """A release whose tables are these files of a folder; `guarded` where text in them is."""
-    tables = tuple(open_table(folder / name, guarded=guarded) for name in files)
+    tables = tuple(open_table(folder / name, text=TextFormat(guarded=guarded)) for name in files)
     return Release(tables, guarantee, tuple(files), guarded)
 
 
