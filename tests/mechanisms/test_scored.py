@@ -18,7 +18,7 @@ from alphasynth.errors import InputError, StrictWarning
 from alphasynth.evaluation.intervals import combine
 from alphasynth.inference.contribution import bare
 from alphasynth.inference.matching import Step, clipped
-from alphasynth.inference.scores import OfNegativeBinomial, Parameters
+from alphasynth.inference.scores import NEGATIVE_BINOMIAL, Parameters
 from alphasynth.mechanisms import scored, scored_fit
 from alphasynth.mechanisms.scored import QUANTA, Scorable, Scored, contributions, plan
 from alphasynth.mechanisms.scored_fit import scorable
@@ -111,7 +111,7 @@ def any_scorable(draw):
     return Scorable({"y": y}, X, np.ones(lines))
 
 
-PARAMETERS = Parameters(OfNegativeBinomial(), 2)
+PARAMETERS = Parameters(NEGATIVE_BINOMIAL, 2)
 ANY = st.composite(any_scorable)()
 NUMBERS = st.lists(st.floats(-5, 5), min_size=3, max_size=3)
 WHITE = st.lists(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3), min_size=3, max_size=3)
