@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from alphasynth.errors import InputError
 from alphasynth.runs.ledger import Ledger
 from alphasynth.tables.engine import FileTable
 from command_line import run, synthesize
+from ledgers import append_all_but_a_release
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -99,15 +99,8 @@ def test_a_run_repeated_from_elsewhere_keeps_its_ledger(table, tmp_path, monkeyp
 
 def test_a_published_run_cannot_be_cleared(table, capsys, monkeypatch):
     """Though it died before the ledger had noted its release."""
-    append = Ledger.append
-
-    def dies(self, event, *args, **kwargs):
-        if event == "release":
-            raise InputError("the ledger cannot be written")
-        append(self, event, *args, **kwargs)
-
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "append", dies)
+        patched.setattr(Ledger, "append", append_all_but_a_release)
         assert synthesize(table, "--epsilon", 8) == 0
     ledger = Ledger.open(Path("alphasynth-ledger.sqlite"))
     with ledger.transaction() as connection:

@@ -20,6 +20,7 @@ from alphasynth.interruption import Left
 from alphasynth.runs.budget import LedgerError, Reservation, balance
 from alphasynth.runs.folder import plan, reconcile, staged
 from alphasynth.runs.ledger import Ledger
+from ledgers import append_all_but_a_release
 
 # The children made here run no compiled code.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning", "ignore:.*fork.*:DeprecationWarning")
@@ -280,14 +281,7 @@ def test_a_run_whose_files_are_out_of_reach_counts(ledger, tmp_path):
 
 
 def test_a_ledger_that_cannot_be_written_after_the_folder_stands_does_not_undo_it(ledger, tmp_path, monkeypatch):
-    append = Ledger.append
-
-    def fails(self, event, *args, **kwargs):
-        if event == "release":
-            raise InputError("the ledger cannot be written")
-        append(self, event, *args, **kwargs)
-
-    monkeypatch.setattr(Ledger, "append", fails)
+    monkeypatch.setattr(Ledger, "append", append_all_but_a_release)
     make(ledger, tmp_path / "run")
     monkeypatch.undo()
     assert (tmp_path / "run").exists()

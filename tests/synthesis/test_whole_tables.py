@@ -41,6 +41,8 @@ def survey(n=600, seed=1) -> pd.DataFrame:
     return table
 
 
+SMALL = {"m": 1, "seed": 1, "num_draws": 200}
+STRICT = {"mechanism": "Censored", "epsilon": 20.0, **SMALL}
 MODEL = """
 [[column]]
 formula = "sex ~ 1"
@@ -235,11 +237,7 @@ def test_levels_that_occur_do_not_shape_a_strict_design():
             ["g ~ 1", f"y ~ {term}"],
             family=["categorical", "poisson"],
             declared={"g": {"levels": [1, 2, 3]}},
-            mechanism="Censored",
-            epsilon=20.0,
-            m=1,
-            seed=1,
-            num_draws=200,
+            **STRICT,
         ).fit(table)
         sizes.append(one.trail_.fits[-1].columns[1].draws.u.shape[1])
         assert set(one.sample()[0]["g"]) <= {1, 2, 3}
@@ -259,9 +257,7 @@ def test_weights_per_column_keep_the_rules_names_and_their_words():
         family=["bernoulli", "poisson"],
         mechanism="LW",
         weights="column",
-        m=1,
-        seed=1,
-        num_draws=200,
+        **SMALL,
     ).fit(survey())
     public = one.guarantee_.public()
     assert public.rules == ("LW",)
@@ -560,9 +556,7 @@ def test_survey_weights_can_be_synthesized_or_weight_the_measures(tmp_path):
         declared={"w": {"limits": [0.1, 10]}},
         mechanism="SW",
         epsilon=8.0,
-        m=1,
-        seed=1,
-        num_draws=200,
+        **SMALL,
     ).fit(table)
     assert rest.sample()[0]["w"].between(0.1, 10).all()
 
@@ -635,11 +629,7 @@ def test_types_of_a_strict_release_tell_of_no_gap(name):
             ["visits ~ 1", "size ~ 1"],
             family=["poisson", "categorical"],
             declared=declared,
-            mechanism="Censored",
-            epsilon=20.0,
-            m=1,
-            seed=1,
-            num_draws=200,
+            **STRICT,
         ).fit(held)
         types.append(made.sample()[0].dtypes.astype(str).to_dict())
     assert types[0] == types[1] == {"visits": "Int64", "size": "Int64"}
