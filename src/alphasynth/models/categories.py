@@ -12,7 +12,7 @@ import numpy as np
 from alphasynth.errors import InputError
 from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.model import Array, Columns, Theta, linear
-from alphasynth.models.priors import LinearPrior, OrdinalPrior
+from alphasynth.models.priors import LinearPrior, OrdinalPrior, linear_coordinates
 from alphasynth.tables.declared import Declared, codes_of
 
 # More coefficients than this take minutes and more to draw: (levels - 1) times the terms of the formula.
@@ -34,7 +34,7 @@ class Bernoulli:
     """Two levels: the logit of the second one's probability is X beta."""
 
     prior: LinearPrior
-    read, peak = read_codes, certain
+    coordinates, read, peak = linear_coordinates, read_codes, certain
 
     @classmethod
     def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Bernoulli:
@@ -42,10 +42,6 @@ class Bernoulli:
         if len(declared.levels) != 2:
             raise InputError(f"column {name!r} must have two levels for bernoulli, found {len(declared.levels)}")
         return cls(LinearPrior(coefficients, K))
-
-    def coordinates(self, covariates: bool) -> list[str]:
-        """Names of the sampler's coordinates."""
-        return self.prior.coefficient_names
 
     def public_starts(self) -> np.ndarray:
         """Where a climb begins that must know nothing of the table: levels that are equally likely."""
@@ -78,7 +74,7 @@ class Categorical:
     prior: LinearPrior
     K: int
     levels: int
-    read, peak = read_codes, certain
+    coordinates, read, peak = linear_coordinates, read_codes, certain
 
     @classmethod
     def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Categorical:
@@ -94,10 +90,6 @@ class Categorical:
                 f"each of {K} terms): merge rare levels, or {fewer}"
             )
         return cls(LinearPrior(coefficients, size), K, levels)
-
-    def coordinates(self, covariates: bool) -> list[str]:
-        """Names of the sampler's coordinates: K for the second level, K for the third, and so on."""
-        return self.prior.coefficient_names
 
     def public_starts(self) -> np.ndarray:
         """Where a climb begins that must know nothing of the table: levels that are equally likely."""
