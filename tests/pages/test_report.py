@@ -19,7 +19,9 @@ import alphasynth as syn
 from alphasynth.errors import InputError
 from alphasynth.pages import page, public_page
 from alphasynth.pages.comparison_page import comparison_page
+from alphasynth.pages.public_inputs import contribution_words
 from alphasynth.privacy.accounting import round_up
+from alphasynth.privacy.strict_terms import Contribution, Part
 from alphasynth.runs.report import render_run
 from alphasynth.runs.results import read_release, read_run
 from command_line import NO_CLAIM, read, run, synthesize, visits
@@ -303,6 +305,13 @@ def test_types_that_a_format_does_not_keep(alone, capsys):
     assert synthesize("t.parquet", *options) == 0
     assert "pages" not in capsys.readouterr().err
     assert Path("run/release/report.html").exists()
+
+
+def test_public_numbers_that_are_shown_rounded_are_said_to_be():
+    parts = (Part("start", 0.075), Part("round", 0.1 + 0.2, {"clip": 18.143568075216074, "quanta": 2**20}))
+    _, start, rounds = contribution_words(Contribution("y", "Scored", parts))
+    assert start.endswith("epsilon 0.075")
+    assert rounds.endswith("clip about 18.14, quanta 1048576, epsilon at most 0.3001")
 
 
 def test_tables_of_one_row(table, capsys):
