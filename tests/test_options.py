@@ -74,12 +74,12 @@ def commands():
 
 def test_commands_take_every_option():
     for command, left in {"synthesize": (), "audit": (), "compare": DECIDED}.items():
-        held = commands()[command]
+        parameters = commands()[command]
         for name in OPTIONS:
-            assert (name in held) == (name not in left)
-            if name in held:
-                assert held[name].help == described(name)
-                assert held[name].default is None
+            assert (name in parameters) == (name not in left)
+            if name in parameters:
+                assert parameters[name].help == described(name)
+                assert parameters[name].default is None
 
 
 def test_defaults_in_help_texts_are_those_of_the_code():
@@ -98,8 +98,8 @@ def test_defaults_in_help_texts_are_those_of_the_code():
     assert Settings.csv_safe
     assert Settings.report
     stated = set()
-    for command, held in commands().items():
-        for name, parameter in held.items():
+    for command, parameters in commands().items():
+        for name, parameter in parameters.items():
             told = re.search(r"\(([^()]*)\)\.?$", parameter.help or "")
             if name in OPTIONS and command != "evaluate":
                 assert (told[1] if told else "") == shown(name)

@@ -131,11 +131,11 @@ def test_what_fails_before_the_first_byte_costs_nothing_and_after_it_everything(
     run("ledger", "--json")
     listed = json.loads(capsys.readouterr().out)
     assert listed["runs"][0]["state"] == ("lost" if spent else "cleared")
-    (held,) = listed["datasets"]
-    assert (held["lost"] > 0) == spent
-    assert held["released"] == held["reserved"] == 0
+    (dataset,) = listed["datasets"]
+    assert (dataset["lost"] > 0) == spent
+    assert dataset["released"] == dataset["reserved"] == 0
     if spent:
-        assert not epsilon or held["lost"] == 4
+        assert not epsilon or dataset["lost"] == 4
         assert run("ledger") == 0
         assert "written, folder lost" in capsys.readouterr().out
         assert run("ledger", "clear", listed["runs"][0]["run"]) == 2

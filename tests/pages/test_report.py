@@ -96,10 +96,10 @@ def test_the_public_page_comes_from_the_release_alone(table, tmp_path):
     """The folder release/ by itself, elsewhere, gives the same page to the last byte."""
     assert synthesize(table, "--formula", "visits ~ age", "--public", "age", "--m", "2", "--tables-per-draw", "2") == 0
     shutil.copytree("run/release", tmp_path / "elsewhere")
-    held = (tmp_path / "elsewhere" / "report.html").read_text()
+    before = (tmp_path / "elsewhere" / "report.html").read_text()
     (tmp_path / "elsewhere" / "report.html").unlink()
     shutil.rmtree("run")
-    assert page.render(public_page.build(read_release(tmp_path / "elsewhere"))) == held
+    assert page.render(public_page.build(read_release(tmp_path / "elsewhere"))) == before
 
 
 def test_the_public_page_of_a_release_in_memory(mixture):
