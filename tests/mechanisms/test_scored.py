@@ -286,7 +286,7 @@ def test_the_command_states_and_books_epsilon_once(alone, tmp_path, capsys):
     assert summary["epsilon_total"] == summary["epsilon_unit"] == 0.5
     page = (tmp_path / "run/release/report.html").read_text()
     assert "estimates scatter between tables as they do about the truth" in page
-    assert "draws of the parameters" in page
+    assert "draws of parameters to pick from" in page
     assert "posterior draws" not in page
     assert "clip 7.5, quanta 1048576" in page
     assert run("report", "run") == 0

@@ -191,7 +191,7 @@ def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
 def _draws(guarantee: PublicGuarantee) -> tuple[str, str]:
     """How many draws of the parameters there were to pick from, and what they are draws of."""
     if guarantee.combining == SPREAD:
-        return ("draws of the parameters", f"{guarantee.num_draws:,}, {SPREAD_DRAWS}")
+        return ("draws of parameters to pick from", f"{guarantee.num_draws:,}, {SPREAD_DRAWS}")
     return ("posterior draws", f"{guarantee.num_draws:,}, by {guarantee.sampler}")
 
 

@@ -30,6 +30,9 @@ class TextFormat:
     """How a text file is to be read; the delimiter is found where it is not told.
 
     With `verbatim` released columns keep their text, and what was `guarded` from spreadsheets is read as it was before.
+
+    >>> TextFormat(";").delimiter, TextFormat().encoding
+    (';', 'utf-8')
     """
 
     delimiter: str | None = None
