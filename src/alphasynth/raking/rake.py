@@ -1,0 +1,97 @@
+"""Raking: weights of a pool's rows that come near to noisy sums and stay as near to the pool as these allow.
+
+Weights w minimise sum w log(w / q) - w + sum (y - A w)^2 / (2 s), where q are the pool's weights, A w the sums that the
+weights make and y the noisy ones of variance s G: G says how much further than sampling error the truth may lie from
+the pool, and is estimated (empirical Bayes). The weights are q exp(-A' mu): one number mu for each sum, found by turns,
+for a table all at once, cell by cell, and for moments by a Newton step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+# A Newton step moves no logarithm of a weight by more; steps within a cell's own equation, and when they have settled.
+FARTHEST, INNER, SETTLED = 2.0, 30, 1e-9
+
+
+@dataclass(eq=False)
+class TableTerm:
+    """A table's noisy counts (cells,), the cell (rows,) of each row, and where the fit stands."""
+
+    place: np.ndarray = field(repr=False)
+    noisy: np.ndarray = field(repr=False)
+    variance: float
+    tilt: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of(cls, place: np.ndarray, noisy: np.ndarray, variance: float) -> TableTerm:
+        """A term at the start."""
+        return cls(place, noisy, variance, np.zeros(len(noisy)))
+
+    def loosened(self, weights: np.ndarray) -> None:
+        """Let the fit go as far from the pool as the noisy counts say the truth lies."""
+        fitted = np.bincount(self.place, weights, minlength=len(self.noisy))
+        gain = (((self.noisy - fitted) ** 2).sum() - len(fitted) * self.variance) / max(fitted.sum(), 1e-300)
+        self.variance /= max(gain, 1.0)
+
+    def step(self, log_weights: np.ndarray) -> float:
+        """Move the table's cells to where they belong given all else, in place; how far they went."""
+        fitted = np.bincount(self.place, np.exp(log_weights), minlength=len(self.noisy))
+        move = np.zeros_like(fitted)
+        for _ in range(INNER):
+            moved = fitted * np.exp(move)
+            newton = (self.noisy - moved - self.variance * (self.tilt + move)) / (moved + self.variance)
+            move += np.clip(newton, -1.0, 1.0)
+            if np.abs(newton).max() < SETTLED:
+                break
+        move = np.where(fitted > 0, move, 0.0)
+        self.tilt += move
+        log_weights += move[self.place]
+        return float(np.abs(move * fitted).max() / max(fitted.mean(), 1e-300))
+
+
+@dataclass(eq=False)
+class MomentTerm:
+    """Noisy sums (D,) of rows' vectors (rows, D), and where the fit stands."""
+
+    vectors: np.ndarray = field(repr=False)
+    noisy: np.ndarray = field(repr=False)
+    variance: float
+    tilt: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of(cls, vectors: np.ndarray, noisy: np.ndarray, variance: float) -> MomentTerm:
+        """A term at the start."""
+        return cls(vectors, noisy, variance, np.zeros(len(noisy)))
+
+    def loosened(self, weights: np.ndarray) -> None:
+        """Let the fit go as far from the pool as the noisy sums say the truth lies."""
+        square = np.einsum("ij,ij,i->", self.vectors, self.vectors, weights)
+        apart = ((self.noisy - weights @ self.vectors) ** 2).sum() - len(self.noisy) * self.variance
+        self.variance /= max(apart / max(square, 1e-300), 1.0)
+
+    def step(self, log_weights: np.ndarray) -> float:
+        """A Newton step for all moments together, in place; how far it went, in logarithms of weights."""
+        weights = np.exp(log_weights)
+        slope = self.noisy - weights @ self.vectors - self.variance * self.tilt
+        curvature = (self.vectors * weights[:, None]).T @ self.vectors
+        curvature[np.diag_indices_from(curvature)] += self.variance
+        move = np.linalg.solve(curvature, slope)
+        change = self.vectors @ move
+        part = min(1.0, FARTHEST / max(float(np.abs(change).max()), 1e-300))
+        self.tilt += part * move
+        log_weights += part * change
+        return float(np.abs(change).max())
+
+
+Term = TableTerm | MomentTerm
+
+
+def rake(log_weights: np.ndarray, terms: list[Term], sweeps: int, tolerance: float = 1e-3) -> int:
+    """Fit all terms by turns, in place, until none moves by more than the tolerance; how many turns it took."""
+    for sweep in range(1, sweeps + 1):
+        if max(term.step(log_weights) for term in terms) < tolerance:
+            break
+    return sweep

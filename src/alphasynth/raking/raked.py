@@ -1,0 +1,185 @@
+"""`Raked`: a whole table from private counts of columns and pairs, private moments of all pairs, and raking.
+
+One-way counts, a tree of pairs that were chosen privately, moments of all pairs, more pairs where the fit is worst: all
+that passes from the table are sums with noise and choices among pairs. What follows is made from these.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from alphasynth.raking.cells import Cells
+from alphasynth.raking.features import SCALE, Moments, features_of
+from alphasynth.raking.margins import even_where_alike, joined, nearest_counts
+from alphasynth.raking.pool import draw_given, draw_tree, pair_table
+from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake
+from alphasynth.raking.rows import choose_rows
+from alphasynth.raking.sums import Confidential, Margin, Noisy
+
+# Variance of the number of rows, which is public.
+KNOWN = 1e-6
+
+
+@dataclass(frozen=True)
+class Raked:
+    """Parts of the budget, and what is public about how a table is made.
+
+    `blocks`, `cells`, `choices`, `tree`, `moments` and `more` are the parts for one-way counts of blocks and of fine
+    cells, for choosing pairs, for the counts of the tree's pairs, for moments and for the pairs after them.
+    """
+
+    blocks: Fraction = Fraction(20, 100)
+    cells: Fraction = Fraction(4, 100)
+    choices: Fraction = Fraction(4, 100)
+    tree: Fraction = Fraction(22, 100)
+    moments: Fraction = Fraction(32, 100)
+    more: Fraction = Fraction(18, 100)
+    degree: int = 2
+    pairs_more: int = 6
+    pool: int = 4
+    quantile: float = 0.995
+
+
+@dataclass(frozen=True, eq=False)
+class OneWay:
+    """What is known of one column: noisy counts of blocks, the counts of its fine cells, the cells that pairs use."""
+
+    noisy: Noisy
+    fine: np.ndarray = field(repr=False)
+    cells: np.ndarray = field(repr=False)
+
+    @property
+    def margin(self) -> np.ndarray:
+        """Counts of the cells that pairs use."""
+        return np.bincount(self.cells, self.fine)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A weighted pool: the fine cells (rows,) of each column, and weights (rows,) that add up to n."""
+
+    codes: list[np.ndarray] = field(repr=False)
+    weights: np.ndarray = field(repr=False)
+    margins: list[Margin] = field(repr=False)
+
+
+def fit(rng: np.random.Generator, table: Confidential, columns: Sequence[Cells], settings: Raked) -> Fitted:
+    """Measure a confidential table and fit a weighted pool to what was measured."""
+    one = one_way(table, columns, settings)
+    pairs = [
+        Margin((a, b), (one[a].cells, one[b].cells)) for a, b in itertools.combinations(range(len(columns)), 2)
+    ]
+    steps = len(columns) - 1 + settings.pairs_more
+    tree = choose_tree(table, pairs, one, settings.choices / steps)
+    measured = list(zip(tree, table.counts(tree, "tree", settings.tree), strict=True)) if tree else []
+    codes = draw_pool(rng, columns, one, measured, settings.pool * table.n)
+    log_weights = np.full(len(codes[0]), math.log(table.n / len(codes[0])))
+    moments = _moments(columns, one, codes, settings)
+    blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
+    terms: list[Term] = [TableTerm.of(np.zeros(len(codes[0]), np.int64), np.array([float(table.n)]), KNOWN)]
+    terms += [TableTerm.of(m.place(codes), each.noisy.sums, each.noisy.variance) for m, each in zip(blocks, one, strict=True)]
+    terms += [TableTerm.of(margin.place(codes), noisy.sums, noisy.variance) for margin, noisy in measured]
+    noisy = table.moments(moments, "moments", settings.moments)
+    terms.append(MomentTerm.of(_vectors(moments, codes), noisy.sums, noisy.variance))
+    for term in terms[1:]:
+        term.loosened(np.exp(log_weights))
+    rake(log_weights, terms, 8)
+    left = [pair for pair in pairs if pair not in tree]
+    for _ in range(min(settings.pairs_more, len(left))):
+        fitted = [np.bincount(m.place(codes), np.exp(log_weights), m.size) for m in left]
+        worst = left.pop(table.worst(left, fitted, "choice", settings.choices / steps))
+        (noisy,) = table.counts([worst], "more", settings.more / settings.pairs_more)
+        term = TableTerm.of(worst.place(codes), noisy.sums, noisy.variance)
+        term.loosened(np.exp(log_weights))
+        terms.append(term)
+        rake(log_weights, terms, 2)
+    rake(log_weights, terms, 12)
+    return Fitted(codes, np.exp(log_weights), [*blocks, *pairs])
+
+
+def one_way(table: Confidential, columns: Sequence[Cells], settings: Raked) -> list[OneWay]:
+    """One-way counts of all columns: of blocks, and with less of the budget of fine cells."""
+    blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
+    noisy = table.counts(blocks, "blocks", settings.blocks)
+    finer = [j for j, cells in enumerate(columns) if cells.size > cells.blocks]
+    margins = [Margin((j,), (np.arange(columns[j].size),)) for j in finer]
+    fine = dict(zip(finer, table.counts(margins, "cells", settings.cells), strict=True)) if finer else {}
+    found = []
+    for j, (cells, each) in enumerate(zip(columns, noisy, strict=True)):
+        counts = nearest_counts(each.sums, table.n)
+        least = max(table.n / 200, 2 * math.sqrt(each.variance))
+        to = joined(counts, least, not cells.nominal) if cells.blocks > 8 else np.arange(cells.blocks)
+        if j in fine:
+            deviation = math.sqrt(fine[j].variance)
+            parts = [
+                even_where_alike(fine[j].sums[cells.block == k], deviation, count) for k, count in enumerate(counts)
+            ]
+            counts = np.concatenate(parts)
+        found.append(OneWay(each, counts, to[cells.block]))
+    return found
+
+
+def choose_tree(table: Confidential, pairs: Sequence[Margin], one: Sequence[OneWay], part: Fraction) -> list[Margin]:
+    """Pairs that span all columns, those chosen that are farthest from independence: private choices."""
+    group, tree = list(range(len(one))), list[Margin]()
+    while len(tree) < len(one) - 1:
+        open_pairs = [pair for pair in pairs if group[pair.columns[0]] != group[pair.columns[1]]]
+        fitted = [
+            np.outer(one[pair.columns[0]].margin, one[pair.columns[1]].margin).ravel() / table.n for pair in open_pairs
+        ]
+        chosen = open_pairs[table.worst(open_pairs, fitted, "choice", part)]
+        tree.append(chosen)
+        a, b = (group[column] for column in chosen.columns)
+        group = [a if each == b else each for each in group]
+    return tree
+
+
+def draw_pool(
+    rng: np.random.Generator,
+    columns: Sequence[Cells],
+    one: Sequence[OneWay],
+    measured: Sequence[tuple[Margin, Noisy]],
+    rows: int,
+) -> list[np.ndarray]:
+    """Fine cells (rows,) of every column: cells along the tree, fine ones within them by the column alone."""
+    tables = {}
+    for margin, noisy in measured:
+        a, b = margin.columns
+        counts = noisy.sums.reshape(margin.shape)
+        tables[a, b] = pair_table(counts, noisy.variance, one[a].margin, one[b].margin)
+    cells = draw_tree(rng, tables, [each.margin for each in one], rows)
+    return [draw_given(rng, _within(each), cell) for each, cell in zip(one, cells, strict=True)]
+
+
+def _within(one: OneWay) -> np.ndarray:
+    """Counts of fine cells by the cell that they are in, (cells, fine cells); a cell is never empty."""
+    inside = one.cells == np.arange(one.cells.max() + 1)[:, None]
+    return inside * (one.fine + 1e-9)
+
+
+def _moments(columns: Sequence[Cells], one: Sequence[OneWay], codes: Sequence[np.ndarray], settings: Raked) -> Moments:
+    """Moments whose vectors are cut where few rows of the pool are."""
+    tables = [
+        features_of(cells, each.fine / each.fine.sum(), settings.degree)
+        for cells, each in zip(columns, one, strict=True)
+    ]
+    moments = Moments.of(tables)
+    return replace(moments, length=math.ceil(np.quantile(moments.lengths(codes), settings.quantile)))
+
+
+def _vectors(moments: Moments, codes: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([chunk.astype(np.float64) for chunk in moments.chunks(codes)])
+
+
+def draw_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.ndarray]:
+    """Fine cells (rows,) of every column of a synthetic table."""
+    places = [margin.place(fitted.codes) for margin in fitted.margins]
+    matter = [3.0 if len(margin.columns) == 1 else 1.0 for margin in fitted.margins]
+    chosen = choose_rows(rng, fitted.weights, rows, places, matter)
+    return [column[chosen] for column in fitted.codes]

@@ -1,0 +1,83 @@
+"""From the confidential side to the public one: `Confidential` gives away noisy sums and private choices, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from alphasynth.privacy.randomness import Stream
+from alphasynth.raking.features import Moments
+from alphasynth.raking.spending import Sensitivity, Spending
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """A table of counts: its columns by number, and for each the cell of the table (fine cells,) that a fine one is in."""
+
+    columns: tuple[int, ...]
+    cells: tuple[np.ndarray, ...] = field(repr=False)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells along each column."""
+        return tuple(int(cells.max()) + 1 for cells in self.cells)
+
+    @property
+    def size(self) -> int:
+        """Cells in all."""
+        return int(np.prod(self.shape))
+
+    def place(self, codes: Sequence[np.ndarray]) -> np.ndarray:
+        """The cell (rows,) of each row, given the fine cells (rows,) of all columns."""
+        at = [cells[codes[column]] for column, cells in zip(self.columns, self.cells, strict=True)]
+        return np.ravel_multi_index(at, self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """Sums with noise of a known variance: public."""
+
+    sums: np.ndarray = field(repr=False)
+    variance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Confidential:
+    """The fine cells (n,) of each column of a confidential table, and how many rows a unit of privacy may have."""
+
+    _codes: tuple[np.ndarray, ...] = field(repr=False)
+    _stream: Stream = field(repr=False)
+    _spending: Spending
+    n: int
+    rows_of_unit: int = 1
+
+    def counts(self, margins: Sequence[Margin], name: str, part: Fraction) -> list[Noisy]:
+        """Noisy counts of several tables together, for a part of the budget."""
+        exact = [np.bincount(margin.place(self._codes), minlength=margin.size) for margin in margins]
+        moves = Sensitivity.of_counts(len(margins), self.rows_of_unit)
+        sums, variance = self._spending.noisy(self._stream, np.concatenate(exact), moves, name, part)
+        ends = np.cumsum([margin.size for margin in margins])[:-1]
+        return [Noisy(each.astype(float), variance) for each in np.split(sums, ends)]
+
+    def worst(self, margins: Sequence[Margin], fitted: Sequence[np.ndarray], name: str, part: Fraction) -> int:
+        """Which of several tables a fit is far from, by the sum of absolute differences: a private choice."""
+        scores = [
+            int(np.abs(np.bincount(margin.place(self._codes), minlength=margin.size) - np.rint(fit)).sum())
+            for margin, fit in zip(margins, fitted, strict=True)
+        ]
+        return self._spending.choose(self._stream, np.array(scores), self.rows_of_unit, name, part)
+
+    def moments(self, moments: Moments, name: str, part: Fraction) -> Noisy:
+        """Noisy sums (D,) of records' cut vectors."""
+        exact = np.zeros(moments.size, np.int64)
+        for vectors in moments.chunks(self._codes):
+            exact += vectors.sum(axis=0)
+        rows = self.rows_of_unit
+        # Whole numbers of this Euclidean length have absolute values of at most length sqrt(D) in all.
+        absolute = rows * int(np.ceil(moments.length * np.sqrt(moments.size) * (1 + 1e-12)))
+        moves = Sensitivity((rows * moments.length) ** 2, absolute)
+        sums, variance = self._spending.noisy(self._stream, exact, moves, name, part)
+        return Noisy(sums.astype(float), variance)
