@@ -20,7 +20,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from run import RESULTS, in_turns, simulate
+from run import RESULTS, in_turns, simulate, write_results
 
 ALPHASYNTH = str(Path(sys.executable).with_name("alphasynth"))
 OPTIONS = ["--family", "negative_binomial", "--mechanism", "LW_final", "--epsilon", "8", "--m", "1", "--quiet"]
@@ -176,8 +176,7 @@ def main() -> None:
             i = results["engines"] = engines(folder, chosen.rows // 10)
             for engine in ("duckdb", "postgres", "spark"):
                 note(f"(i) grouping {chosen.rows // 10:,} rows in {engine}", f"{i[engine]:.2f} s")
-    (RESULTS / "command_line.json").write_text(json.dumps(results, indent=2) + "\n")
-    print(f"\nwritten to {RESULTS / 'command_line.json'}")
+    print(f"\nwritten to {write_results('command_line', results)}")
 
 
 if __name__ == "__main__":

@@ -9,14 +9,13 @@ cores.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from run import write_results
 from scipy.stats import nbinom
 
 MEAN, DISPERSION, N, M = 100.0, 12.0, 1_000, 20
@@ -28,7 +27,6 @@ TRUTH = {
     "sd": float(np.sqrt(MEAN + MEAN**2 / DISPERSION)),
     **{name: float(nbinom(DISPERSION, DISPERSION / (DISPERSION + MEAN)).ppf(share)) for name, share in SHARES.items()},
 }
-OUT = Path(__file__).parent / "results" / "coverage.json"
 
 
 def one_database(number: int) -> dict[str, dict[str, list[float]]]:
@@ -88,8 +86,7 @@ def main() -> None:
                 f"{mechanism:<10} {name:<6} {covers:>9.4f} {error:>7.4f} {paper:>13.4f} {line['bias']:>7.3f} "
                 f"{line['rmse']:>6.3f} {line['width']:>8.3f} {line['epsilon_per_draw']:>8.2f}"
             )
-    OUT.parent.mkdir(exist_ok=True)
-    OUT.write_text(json.dumps(summary, indent=2) + "\n")
+    write_results("coverage", summary)
 
 
 if __name__ == "__main__":

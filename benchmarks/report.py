@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -10,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from run import write_results
 
 from alphasynth.cli.entry import run_command
 from alphasynth.runs.report import NAME
 
-OUT = Path(__file__).parent / "results" / "report.json"
 FAMILY = ["--family", "negative_binomial", "--quiet"]
 PLAIN = ["--formula", "y ~ 1", "--mechanism", "LW_final", "--m", "20", *FAMILY]
 COVARIATES = ["--formula", "visits ~ age + C(sex)", "--public", "age,sex", "--mechanism", "SW", "--m", "5", *FAMILY]
@@ -60,8 +59,7 @@ def main() -> None:
                         f"{n:>10,} {label:<22} {kind:<8} {found['run']:>7.2f} {found['pages']:>9.2f} "
                         f"{found['bytes'] / 1e6:>6.2f}"
                     )
-    OUT.parent.mkdir(exist_ok=True)
-    OUT.write_text(json.dumps(results, indent=2) + "\n")
+    write_results("report", results)
 
 
 if __name__ == "__main__":

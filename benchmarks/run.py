@@ -21,6 +21,14 @@ import numpy as np
 RESULTS = Path(__file__).parent / "results"
 
 
+def write_results(name: str, results: Any) -> Path:
+    """Write results as JSON among the others; return where they are."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(results, indent=2) + "\n")
+    return path
+
+
 def simulate(n: int, seed: int = 20240601) -> np.ndarray:
     """Counts from the paper's mixture, 0.2 NB(100, 5) + 0.8 NB(100, 20)."""
     rng = np.random.default_rng(seed)
@@ -257,8 +265,7 @@ def main() -> None:
             e = results[f"{name}_process"] = in_new_process("first", cache=cache)
             what = "no cache" if name == "first" else "compilation cache"
             note(f"(e) new process to a first release, {what}", f"{e['process_seconds']:.1f} s")
-    (RESULTS / "benchmark.json").write_text(json.dumps(results, indent=2) + "\n")
-    print(f"\nwritten to {RESULTS / 'benchmark.json'}")
+    print(f"\nwritten to {write_results('benchmark', results)}")
 
 
 if __name__ == "__main__":

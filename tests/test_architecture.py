@@ -18,7 +18,7 @@ LAYERS = (
     *("errors", "catalogue", "interruption", "privacy", "tables", "models", "inference", "mechanisms", "synthesis"),
     *("audits", "synthesizer", "evaluation", "pages", "league", "runs", "cli"),
 )
-MOST_MODULES, MOST_LINES = 20, 300
+MOST_MODULES, MOST_LINES, MOST_PARAMETERS = 20, 300, 10
 STUDIES = ROOT / "studies" / "alphasynth_studies"
 STUDY_ORDER = [
     *("expected", "study", "tables", "salaries", "synthesizers", "statements", "paper_statements", "repeats"),
@@ -83,6 +83,30 @@ def test_the_house_can_be_seen_at_a_glance():
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_no_module_is_long(path):
     assert len(path.read_text().splitlines()) <= MOST_LINES
+
+
+def parameters(function):
+    """How many parameters a function has, `self` among them."""
+    own = function.args
+    several = [own.vararg, own.kwarg]
+    return len(own.posonlyargs + own.args + own.kwonlyargs) + sum(one is not None for one in several)
+
+
+@pytest.mark.parametrize("path", [*MODULES, *sorted(STUDIES.glob("*.py"))], ids=lambda path: path.stem)
+def test_no_function_takes_many_parameters(path):
+    """But for the commands, whose parameters are their options, and the front, which takes what a run asks for."""
+    if path.parent.name == "cli" or path == PACKAGE / "synthesis" / "request.py":
+        return
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, FUNCTIONS)]
+    assert [made for made in functions if parameters(made) > MOST_PARAMETERS] == []
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def test_every_kind_of_parameter_is_seen():
+    (function,) = ast.parse("def f(a, /, b, *c, d=1, **e): ...").body
+    assert parameters(function) == 5
 
 
 def test_the_studies_have_an_order():

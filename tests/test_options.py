@@ -30,7 +30,7 @@ from alphasynth.runs.compare import ENTRANTS
 from alphasynth.runs.from_settings import mechanism_options, synthesizer_of
 from alphasynth.runs.settings import Settings, read_config
 from alphasynth.synthesis.request import Request
-from alphasynth.tables.opening import open_table
+from alphasynth.tables.csv_files import TextFormat
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 CLASSES = {**RULES, **CONTRIBUTIONS, "PublicGrid": PublicGrid}
@@ -74,12 +74,12 @@ def commands():
 
 def test_commands_take_every_option():
     for command, left in {"synthesize": (), "audit": (), "compare": DECIDED}.items():
-        held = commands()[command]
+        parameters = commands()[command]
         for name in OPTIONS:
-            assert (name in held) == (name not in left)
-            if name in held:
-                assert held[name].help == described(name)
-                assert held[name].default is None
+            assert (name in parameters) == (name not in left)
+            if name in parameters:
+                assert parameters[name].help == described(name)
+                assert parameters[name].default is None
 
 
 def test_defaults_in_help_texts_are_those_of_the_code():
@@ -91,15 +91,15 @@ def test_defaults_in_help_texts_are_those_of_the_code():
         "tables_per_draw": front["tables_per_draw"].default,
         "neighbours": MOST_ROWS,
         "radius": ",".join(f"{radius:g}" for radius, relative in RADII if relative),
-        "encoding": inspect.signature(open_table).parameters["encoding"].default,
+        "encoding": TextFormat().encoding,
         "weights": front["weights"].default,
     }
     of_code |= {"csv_safe": "csv-safe", "report": "report"}
     assert Settings.csv_safe
     assert Settings.report
     stated = set()
-    for command, held in commands().items():
-        for name, parameter in held.items():
+    for command, parameters in commands().items():
+        for name, parameter in parameters.items():
             told = re.search(r"\(([^()]*)\)\.?$", parameter.help or "")
             if name in OPTIONS and command != "evaluate":
                 assert (told[1] if told else "") == shown(name)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from alphasynth.synthesis.compilation import use_compilation_cache as use_compilation_cache
     from alphasynth.synthesis.release import Release as Release
     from alphasynth.synthesizer import Synthesizer as Synthesizer
+    from alphasynth.tables.csv_files import TextFormat as TextFormat
     from alphasynth.tables.declared import Declared as Declared
     from alphasynth.tables.opening import open_table as open_table
     from alphasynth.tables.records import Records as Records
@@ -92,6 +93,7 @@ _HOME = {
     "Finding": "audits.finding",
     "Synthesizer": "synthesizer",
     "open_table": "tables.opening",
+    "TextFormat": "tables.csv_files",
     "suggest_model": "models.suggestion",
     "use_compilation_cache": "synthesis.compilation",
     "Utility": "evaluation.utility",

@@ -38,26 +38,29 @@ def require_positive(name: str, value: object) -> float:
     return float(value)
 
 
+def message_alone(error: BaseException) -> str:
+    """What an error says that carries the best answer so far: its message, without that answer."""
+    return str(error.args[0])
+
+
 class DiagnosticsError(RuntimeError):
     """Draws that failed their diagnostics; `draws` carries them, for inspection and not for release."""
+
+    __str__ = message_alone
 
     def __init__(self, message: str, draws: Any) -> None:
         super().__init__(message, draws)
         self.draws = draws
 
-    def __str__(self) -> str:
-        return str(self.args[0])
-
 
 class CalibrationError(RuntimeError):
     """A search that found no usable answer; `trail` carries the nearest attempt, whose bound is above the target."""
 
+    __str__ = message_alone
+
     def __init__(self, message: str, trail: Any) -> None:
         super().__init__(message, trail)
         self.trail = trail
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class SamplerWarning(UserWarning):

@@ -16,20 +16,13 @@ from alphasynth_studies.local_bounds import ROUNDS
 from alphasynth_studies.many_databases import NAMES, Generator, M, Many, N, range_of
 from alphasynth_studies.study import figure_name
 
+# Heads of the columns that tell of many databases' local bounds.
+BOUNDS = ("databases", "median Delta", "mean", "sd", "smallest", "largest")
+
 
 def section(generator: Generator, found: Many) -> page.Section:
     """Bounds and statistics of one generator's databases at n = 1,000."""
-    heads = (
-        "synthesizer",
-        "databases",
-        "median Delta",
-        "mean",
-        "sd",
-        "smallest",
-        "largest",
-        "share above",
-        "95 % interval",
-    )
+    heads = ("synthesizer", *BOUNDS, "share above", "95 % interval")
     lines = []
     for label in ROUNDS:
         s = found.results[label]

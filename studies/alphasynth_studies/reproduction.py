@@ -12,7 +12,7 @@ from pathlib import Path
 
 from alphasynth.privacy.accounting import round_up
 from alphasynth_studies import NAMES, named_study
-from alphasynth_studies.contraction_page import printed_words
+from alphasynth_studies.contraction_page import BOUNDS, printed_words
 from alphasynth_studies.expected import FAILS
 from alphasynth_studies.markdown import Results, failures, numbers_and_statements, picture, table
 from alphasynth_studies.nb_mixture import PUBLISHED, middle
@@ -153,18 +153,7 @@ def _salary(study: Study, results: Results) -> str:
 
 
 def _contraction(study: Study, results: Results, large: Results | None) -> str:
-    heads = (
-        "generator",
-        "synthesizer",
-        "databases",
-        "median Delta",
-        "mean",
-        "sd",
-        "smallest",
-        "largest",
-        "above",
-        "share above",
-    )
+    heads = ("generator", "synthesizer", *BOUNDS, "above", "share above")
     lines = []
     for run in (results, *([large] if large else [])):
         for name, value in (("poisson", 3.5), ("mixture", 6.0)):
@@ -175,17 +164,8 @@ def _contraction(study: Study, results: Results, large: Results | None) -> str:
         for name in ("poisson", "mixture"):
             for n, by_label in run[name]["over_n"].items():
                 over.append((name, f"{int(n):,}", *_bounds(by_label["LW"], None), _share(by_label["LW"])))
-    over_heads = (
-        "generator",
-        "n",
-        "databases",
-        "median Delta of LW",
-        "mean",
-        "sd",
-        "smallest",
-        "largest",
-        "share above",
-    )
+    databases, median, *rest = BOUNDS
+    over_heads = ("generator", "n", databases, f"{median} of LW", *rest, "share above")
     extremes = (large or results)["mixture"]["extremes"]
     where = "" if large is None else f" The larger run was made on one {large['device']}."
     return f"""{_intro(study, results)}

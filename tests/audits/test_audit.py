@@ -138,11 +138,11 @@ def test_an_uninformative_record_breaks_lw():
     (found,) = audit(KEY, synthesizer.subject_, ["density"], canaries=[2])
     assert not found.kept
     assert found.loss > 100 > 10 > found.claim
-    held = synthesizer.subject_.records
-    without = held.counts * (np.asarray(held.columns["y"]) != 2)
-    replay = Replay.of(synthesizer.trail_, held, synthesizer.bind, None)
-    alpha = [replay.alpha(counts) for counts in (held.counts, without)]
-    b = np.asarray(held.columns["y"]) == 0
+    records = synthesizer.subject_.records
+    without = records.counts * (np.asarray(records.columns["y"]) != 2)
+    replay = Replay.of(synthesizer.trail_, records, synthesizer.bind, None)
+    alpha = [replay.alpha(counts) for counts in (records.counts, without)]
+    b = np.asarray(records.columns["y"]) == 0
     assert alpha[0][b][0] == pytest.approx(0.93, abs=0.02)
     assert alpha[1][b][0] == 0
 
@@ -260,9 +260,9 @@ def test_a_replay_makes_the_runs_own_weights_again(mixture):
     cases = (("LW", {}), ("LW", {"epsilon": 8.0}), ("CW", radius), ("CW_final", radius), ("SW", {"epsilon": 4.0}))
     for mechanism, options in cases:
         synthesizer = fitted(mixture, mechanism, **options)
-        held = synthesizer.subject_.records
-        replay = Replay.of(synthesizer.trail_, held, synthesizer.bind, synthesizer.target)
-        np.testing.assert_allclose(replay.alpha(held.counts), synthesizer.trail_.fits[-1].alpha_distinct, atol=3e-3)
+        records = synthesizer.subject_.records
+        replay = Replay.of(synthesizer.trail_, records, synthesizer.bind, synthesizer.target)
+        np.testing.assert_allclose(replay.alpha(records.counts), synthesizer.trail_.fits[-1].alpha_distinct, atol=3e-3)
 
 
 def test_losses_of_draws_see_a_change_of_scale():
@@ -279,10 +279,10 @@ def test_neighbours_are_all_there_are_and_named_by_rank():
     records = Records.from_table(table, ["y"])
     far = {"0": 0.0, "2 times the largest response": 18.0, "10 times the largest response": 90.0}
     assert far_values(records) == far
-    held, canaries = with_canaries(records, {"0": 0.0, "canary 7": 7.0, "far": 90.0})
-    assert held.counts.tolist() == [2, 1, 1, 0, 0]
-    assert held.columns["y"].tolist() == [5, 7, 9, 0, 90]
-    around = neighbours(held, canaries, np.ones(5))
+    extended, canaries = with_canaries(records, {"0": 0.0, "canary 7": 7.0, "far": 90.0})
+    assert extended.counts.tolist() == [2, 1, 1, 0, 0]
+    assert extended.columns["y"].tolist() == [5, 7, 9, 0, 90]
+    around = neighbours(extended, canaries, np.ones(5))
     assert [one.name for one in around] == [
         "removed: rank 3 of 4 by response",
         "removed: rank 2 of 4 by response",
@@ -292,16 +292,16 @@ def test_neighbours_are_all_there_are_and_named_by_rank():
         "added: far",
     ]
     assert [one.counts.sum() for one in around] == [3, 3, 3, 5, 5, 5]
-    assert around[4].records(held).counts.tolist() == [2, 2, 1]
-    assert sorted(around[0].records(held).columns["y"].tolist()) == [5, 7, 9]
-    few = neighbours(held, [], np.arange(5.0), most=2)
+    assert around[4].records(extended).counts.tolist() == [2, 2, 1]
+    assert sorted(around[0].records(extended).columns["y"].tolist()) == [5, 7, 9]
+    few = neighbours(extended, [], np.arange(5.0), most=2)
     assert 1 <= len(few) <= 3
 
 
 def test_canaries_are_tried_where_a_record_has_most_leverage():
     table = pd.DataFrame({"y": [5, 6, 7, 9], "x": [1.0, -40.0, 2.0, 3.0], "z": ["a", "b", "a", "b"]})
-    held, canaries = with_canaries(Records.from_table(table, ["y", "x", "z"]), {"0": 0.0})
-    added = pd.DataFrame({name: np.asarray(column) for name, column in held.columns.items()})[4:]
+    extended, canaries = with_canaries(Records.from_table(table, ["y", "x", "z"]), {"0": 0.0})
+    added = pd.DataFrame({name: np.asarray(column) for name, column in extended.columns.items()})[4:]
     assert sorted(added.x) == [-40.0, 3.0]
     assert [one.name for one in canaries] == ["added: 0, extreme covariates 1", "added: 0, extreme covariates 2"]
 

@@ -191,30 +191,6 @@ def test_units_of_several_rows_state_so_many_times_epsilon(tmp_path):
     [
         (["synthesize"], "a run needs TABLE, --formula, --family, --mechanism, --m, --out"),
         (["synthesize", "nowhere.csv", *OPTIONS, "--out", "run"], "found none at 'nowhere.csv'"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "no/where"], "folder that exists"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "visits.csv"], "must not exist yet"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--m", "0"], "--m must be a whole number"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--m", "two"], "--m"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--epsilon", "-1"], "epsilon must be positive"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--family", "gumbel"], "poisson, negative_binomial"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--mechanism", "XW"], "Unweighted, LW, CW, SW"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--mechanism", "lwfinal"], "did you mean LW_final?"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--draws", "5"], "--draws must be a whole number"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", *HUGE], "must be finite"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--mechanism", "CW"], "needs a radius"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--format", "xlsx"], "--format must be one of csv"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--sampler", "magic"], "--sampler must be one of"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--k", "most"], "--k must be auto or a number"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--prior", "flat"], "--prior must be one of"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--prior", "normal:x"], "number for its scale"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--unit", "name"], "given together"),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--public", "visits"], "must not be declared public"),
-        (
-            ["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--public", "height"],
-            "'height' (declared public) is not",
-        ),
-        (["synthesize", "visits.csv", *OPTIONS, "--out", "run", "--colour", "red"], "--colour"),
-        (["synthesize", "visits.csv", *OPTIONS, "--formula", "name ~ 1", "--out", "run"], "not numeric"),
         (["synthesize", "duckdb://x::t", *OPTIONS, "--out", "run", "--by-row"], "--by-row needs a file"),
         (["frobnicate"], "frobnicate"),
         (["inspect", "nowhere.csv"], "found none"),
@@ -222,13 +198,48 @@ def test_units_of_several_rows_state_so_many_times_epsilon(tmp_path):
     ],
 )
 def test_bad_input_gets_one_sentence_and_leaves_nothing(table, tmp_path, capsys, arguments, message):
+    is_refused(arguments, message, tmp_path, capsys)
+
+
+def is_refused(arguments, message, folder, capsys):
+    """One sentence, and no file beside the table and the ledger."""
     assert run(*arguments) == 2
     shown = capsys.readouterr()
     assert message in shown.err
     assert shown.err.startswith("alphasynth: ")
     assert shown.err.count("\n") == 1
     assert shown.out == ""
-    assert {path.name for path in tmp_path.iterdir()} <= {"visits.csv", "alphasynth-ledger.sqlite"}
+    assert {path.name for path in folder.iterdir()} <= {"visits.csv", "alphasynth-ledger.sqlite"}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--out", "no/where"], "folder that exists"),
+        (["--out", "visits.csv"], "must not exist yet"),
+        (["--m", "0"], "--m must be a whole number"),
+        (["--m", "two"], "--m"),
+        (["--epsilon", "-1"], "epsilon must be positive"),
+        (["--family", "gumbel"], "poisson, negative_binomial"),
+        (["--mechanism", "XW"], "Unweighted, LW, CW, SW"),
+        (["--mechanism", "lwfinal"], "did you mean LW_final?"),
+        (["--draws", "5"], "--draws must be a whole number"),
+        (HUGE, "must be finite"),
+        (["--mechanism", "CW"], "needs a radius"),
+        (["--format", "xlsx"], "--format must be one of csv"),
+        (["--sampler", "magic"], "--sampler must be one of"),
+        (["--k", "most"], "--k must be auto or a number"),
+        (["--prior", "flat"], "--prior must be one of"),
+        (["--prior", "normal:x"], "number for its scale"),
+        (["--unit", "name"], "given together"),
+        (["--public", "visits"], "must not be declared public"),
+        (["--public", "height"], "'height' (declared public) is not"),
+        (["--colour", "red"], "--colour"),
+        (["--formula", "name ~ 1"], "not numeric"),
+    ],
+)
+def test_a_bad_option_gets_one_sentence_and_leaves_nothing(table, tmp_path, capsys, more, message):
+    is_refused(["synthesize", "visits.csv", *OPTIONS, "--out", "run", *more], message, tmp_path, capsys)
 
 
 def test_draws_that_cannot_be_used_are_said_and_nothing_is_left(tmp_path, capsys):

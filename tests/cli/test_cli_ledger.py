@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from alphasynth.errors import InputError
 from alphasynth.runs.ledger import Ledger
 from alphasynth.tables.engine import FileTable
 from command_line import run, synthesize
+from ledgers import append_all_but_a_release
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -99,15 +99,8 @@ def test_a_run_repeated_from_elsewhere_keeps_its_ledger(table, tmp_path, monkeyp
 
 def test_a_published_run_cannot_be_cleared(table, capsys, monkeypatch):
     """Though it died before the ledger had noted its release."""
-    append = Ledger.append
-
-    def dies(self, event, *args, **kwargs):
-        if event == "release":
-            raise InputError("the ledger cannot be written")
-        append(self, event, *args, **kwargs)
-
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "append", dies)
+        patched.setattr(Ledger, "append", append_all_but_a_release)
         assert synthesize(table, "--epsilon", 8) == 0
     ledger = Ledger.open(Path("alphasynth-ledger.sqlite"))
     with ledger.transaction() as connection:
@@ -138,11 +131,11 @@ def test_what_fails_before_the_first_byte_costs_nothing_and_after_it_everything(
     run("ledger", "--json")
     listed = json.loads(capsys.readouterr().out)
     assert listed["runs"][0]["state"] == ("lost" if spent else "cleared")
-    (held,) = listed["datasets"]
-    assert (held["lost"] > 0) == spent
-    assert held["released"] == held["reserved"] == 0
+    (dataset,) = listed["datasets"]
+    assert (dataset["lost"] > 0) == spent
+    assert dataset["released"] == dataset["reserved"] == 0
     if spent:
-        assert not epsilon or held["lost"] == 4
+        assert not epsilon or dataset["lost"] == 4
         assert run("ledger") == 0
         assert "written, folder lost" in capsys.readouterr().out
         assert run("ledger", "clear", listed["runs"][0]["run"]) == 2

@@ -37,8 +37,8 @@ class TestAssociations:
 
     def test_against_scipy_on_the_rows(self):
         table = self.table()
-        held = records(table)
-        found = {(p.one, p.other): association(held, p) for p in pairs(held)}
+        database = records(table)
+        found = {(p.one, p.other): association(database, p) for p in pairs(database)}
         assert found[("x", "y")] == pytest.approx(stats.spearmanr(table["x"], table["y"]).statistic)
         crossed = pd.crosstab(table["g"], table["h"]).to_numpy()
         assert found[("g", "h")] == pytest.approx(stats.contingency.association(crossed, method="cramer"))
@@ -48,12 +48,12 @@ class TestAssociations:
 
     def test_eta_by_hand(self):
         # Means 1 and 5 around 3: between 2 * 4 + 2 * 4 = 16 of 9 + 1 + 1 + 9 = 20.
-        held = records(pd.DataFrame({"x": [0, 2, 4, 6], "g": ["a", "a", "b", "b"]}))
-        assert association(held, pairs(held)[0]) == pytest.approx(np.sqrt(16 / 20))
+        database = records(pd.DataFrame({"x": [0, 2, 4, 6], "g": ["a", "a", "b", "b"]}))
+        assert association(database, pairs(database)[0]) == pytest.approx(np.sqrt(16 / 20))
 
     def test_a_column_that_does_not_vary_has_none(self):
-        held = records(pd.DataFrame({"x": [1, 2], "y": [3, 3], "g": ["a", "a"], "h": ["b", "c"]}))
-        assert all(np.isnan(association(held, p)) for p in pairs(held) if {"y", "g"} & {p.one, p.other})
+        database = records(pd.DataFrame({"x": [1, 2], "y": [3, 3], "g": ["a", "a"], "h": ["b", "c"]}))
+        assert all(np.isnan(association(database, p)) for p in pairs(database) if {"y", "g"} & {p.one, p.other})
 
 
 class TestRegressions:

@@ -165,13 +165,13 @@ def test_the_combining_rule_is_right_under_a_scalar_weight():
     4,000 trials: the standard error of a coverage of 0.95 is 0.0034; three of them, and 0.005 for t's approximation.
     """
     rng = np.random.default_rng(2)
-    m, a, V, W, held = 5, 0.4, 2.0, 2.0, 0
+    m, a, V, W, covered = 5, 0.4, 2.0, 2.0, 0
     for _ in range(4_000):
         q = rng.normal(0, V**0.5)
         estimates = rng.normal(rng.normal(q, (V / a) ** 0.5, m), W**0.5)
         low, high = combine(estimates, [W] * m, rows=100, n=100).interval
-        held += low <= 0 <= high
-    assert held / 4_000 == pytest.approx(0.95, abs=0.0153)
+        covered += low <= 0 <= high
+    assert covered / 4_000 == pytest.approx(0.95, abs=0.0153)
 
 
 @pytest.mark.parametrize(

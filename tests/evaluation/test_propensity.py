@@ -68,9 +68,9 @@ class TestPropensity:
             resampled = generator.choice(x, 500)
             sd = x.std() * np.sqrt(499 / generator.chisquare(499))
             drawn = generator.normal(generator.normal(x.mean(), x.std() / 500**0.5), sd, 500)
-            held = records(pd.DataFrame({"x": x}))
+            confidential = records(pd.DataFrame({"x": x}))
             for scores, column in ((bootstrap, resampled), (posterior, drawn)):
-                merged = propensity._Merged.of(generator, held, records(pd.DataFrame({"x": column})))
+                merged = propensity._Merged.of(generator, confidential, records(pd.DataFrame({"x": column})))
                 pmse, null, _ = propensity._logistic(merged)
                 scores.append(pmse / null)
         assert np.mean(bootstrap) == pytest.approx(1, abs=0.21)
@@ -140,9 +140,11 @@ class TestPropensity:
         monkeypatch.setattr(propensity, "MOST_ROWS", 300)
         generator = rng(21)
         x = generator.normal(size=1_000)
-        held, scores = records(pd.DataFrame({"x": x})), []
+        confidential, scores = records(pd.DataFrame({"x": x})), []
         for _ in range(200):
-            merged = propensity._Merged.of(generator, held, records(pd.DataFrame({"x": generator.choice(x, 1_000)})))
+            merged = propensity._Merged.of(
+                generator, confidential, records(pd.DataFrame({"x": generator.choice(x, 1_000)}))
+            )
             pmse, null, _ = propensity._logistic(merged)
             scores.append(pmse / null)
         assert np.mean(scores) == pytest.approx(1, abs=0.25)

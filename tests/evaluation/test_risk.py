@@ -49,9 +49,9 @@ def test_identification_risk_by_hand():
 @given(own=VALUES, tables=st.lists(VALUES, min_size=1, max_size=3), radius=st.floats(0.01, 20), relative=st.booleans())
 @settings(deadline=None, max_examples=50)  # grouping starts an engine
 def test_identification_risk_equals_a_double_loop(own, tables, radius, relative):
-    held = of(own)
-    found = identification_risk(held, [of(table) for table in tables], column="y", radius=radius, relative=relative)
-    for value, risk in zip(held.columns["y"], found.by_distinct, strict=True):
+    records = of(own)
+    found = identification_risk(records, [of(table) for table in tables], column="y", radius=radius, relative=relative)
+    for value, risk in zip(records.columns["y"], found.by_distinct, strict=True):
         reach = radius * abs(float(value)) if relative else radius
         outside = [np.mean([abs(float(other) - float(value)) > reach for other in table]) for table in tables]
         assert risk == pytest.approx(np.mean([share if share < 1 else 0 for share in outside]))
@@ -60,25 +60,25 @@ def test_identification_risk_equals_a_double_loop(own, tables, radius, relative)
 @given(own=VALUES, radius=st.floats(0.05, 1))
 @settings(deadline=None, max_examples=50)  # grouping starts an engine
 def test_before_is_the_risk_that_cw_weighs_by(own, radius, make_fit):
-    held = of(own)
-    alpha = CW(radius, relative=True)(held, make_fit(held))
-    assert 1 - alpha == pytest.approx(identification_risk(held, [held], column="y", radius=radius).before)
+    records = of(own)
+    alpha = CW(radius, relative=True)(records, make_fit(records))
+    assert 1 - alpha == pytest.approx(identification_risk(records, [records], column="y", radius=radius).before)
 
 
 @pytest.fixture(scope="module")
 def make_fit():
     class Fit:
-        def __init__(self, held):
-            self.names, self.largest_distinct = (held.response,), np.ones(held.size)
+        def __init__(self, records):
+            self.names, self.largest_distinct = (records.response,), np.ones(records.size)
 
     return Fit
 
 
 def test_risk_within_known_columns():
     # The intruder knows sex: of the three synthetic women one is near.
-    held = of([10, 10], sex=["f", "m"])
+    records = of([10, 10], sex=["f", "m"])
     table = of([10, 30, 99], sex=["f", "f", "f"])
-    found = identification_risk(held, [table], column="y", radius=0.1, known=["sex"])
+    found = identification_risk(records, [table], column="y", radius=0.1, known=["sex"])
     assert found.by_distinct == pytest.approx([2 / 3, 0])  # no synthetic man at all
     assert found.alone == 1
 
@@ -168,10 +168,10 @@ def test_paired_rates_are_means_over_all_orders_of_exchangeable_rows():
 
 
 def test_paired_rates_need_the_same_rows():
-    held = of([1, 2, 3, 4], age=[30, 40, 50, 50])
-    assert paired_rates(held, of([1, 2, 3, 4], age=[30, 40, 50, 60]), ["age"], 0.1) is None
-    assert paired_rates(held, of([1, 2], age=[30, 40]), ["age"], 0.1) is None
-    assert paired_rates(held, of([900, 900, 900, 900], age=[30, 40, 50, 50]), ["age"], 0.1).false_rate is None
+    records = of([1, 2, 3, 4], age=[30, 40, 50, 50])
+    assert paired_rates(records, of([1, 2, 3, 4], age=[30, 40, 50, 60]), ["age"], 0.1) is None
+    assert paired_rates(records, of([1, 2], age=[30, 40]), ["age"], 0.1) is None
+    assert paired_rates(records, of([900, 900, 900, 900], age=[30, 40, 50, 50]), ["age"], 0.1).false_rate is None
 
 
 def test_paired_rates_equal_those_of_the_rows_in_order():
@@ -219,10 +219,10 @@ def test_copies_of_many_columns_are_copies():
 
 
 def test_records_that_are_unique_in_what_is_known():
-    held = of([1, 2, 3], age=[30, 40, 40])
-    found = identification_risk(held, [held], column="y", radius=0.1, known=["age"])
+    records = of([1, 2, 3], age=[30, 40, 40])
+    found = identification_risk(records, [records], column="y", radius=0.1, known=["age"])
     assert found.unique == 1
-    assert identification_risk(held, [held], column="y", radius=0.1).unique == 0
+    assert identification_risk(records, [records], column="y", radius=0.1).unique == 0
 
 
 def test_copies_are_nearer_to_their_records_and_new_rows_are_not():

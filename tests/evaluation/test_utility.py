@@ -128,9 +128,9 @@ class TestEvaluate:
             evaluate(table, [table], draws=[1, 2])
 
     def test_rows_with_gaps_take_no_part_in_their_columns_statistics(self):
-        held = pd.DataFrame({"y": [1, None, 4, 4], "g": ["a", "b", None, "b"]})
+        table = pd.DataFrame({"y": [1, None, 4, 4], "g": ["a", "b", None, "b"]})
         made = pd.DataFrame({"y": [2.0, 3.0], "g": ["a", None]})
-        found = evaluate(held, [made], regressions=[])
+        found = evaluate(table, [made], regressions=[])
         assert found.comparison("y", "mean").value == 3
         assert found.comparison("y", "mean").synthetic.combined.estimate == 2.5
         shares = {(s.column, s.level): (s.confidential, s.synthetic) for s in found.shares}
@@ -138,8 +138,8 @@ class TestEvaluate:
         assert shares["y is missing", "true"] == (0.25, 0.0)
 
     def test_numbers_with_few_values_have_shares_too(self):
-        held = pd.DataFrame({"code": [1, 2, 9, 2] * 20, "y": np.arange(80.0)})
-        found = evaluate(held, [held.assign(code=[1, 1, 9, 2] * 20)], regressions=[])
+        table = pd.DataFrame({"code": [1, 2, 9, 2] * 20, "y": np.arange(80.0)})
+        found = evaluate(table, [table.assign(code=[1, 1, 9, 2] * 20)], regressions=[])
         shares = {(s.column, s.level): (s.confidential, s.synthetic) for s in found.shares}
         assert shares == {("code", "1"): (0.25, 0.5), ("code", "2"): (0.5, 0.25), ("code", "9"): (0.25, 0.25)}
 

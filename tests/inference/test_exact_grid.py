@@ -74,9 +74,9 @@ def test_costs_lie_between_their_bounds_at_every_point(family, data):
     bounded, axes, columns, counts = problem(family, values, data.draw(st.sampled_from([2.0, 8.0])), epsilon)
     counts[data.draw(st.integers(0, len(counts) - 1))] *= heap
     stages = [(bounded, columns, None), second_stage(bounded, axes, columns, epsilon, data.draw(st.floats(0, 1)))]
-    for model, held, centre in stages:
-        cost = total_cost(model, axes, held, counts)
-        low, high = bounds(model, axes, held, counts, centre)
+    for model, read, centre in stages:
+        cost = total_cost(model, axes, read, counts)
+        low, high = bounds(model, axes, read, counts, centre)
         assert (low <= cost).all()
         assert (cost <= high).all()
 
@@ -92,11 +92,11 @@ def test_bounds_are_half_a_quantum_for_each_record_and_little_more(family):
 
 def test_lines_that_take_no_part_cost_nothing():
     bounded, axes, columns, counts = problem("normal", [2.0, 50.0, 51.0, 99.0])
-    held = np.array([1.0, 0.0, 1.0, 0.0])
-    part = {name: column[held > 0] for name, column in columns.items()}
-    found = bounds(bounded, axes, {**columns, TAKES_PART: held}, counts, None)
-    np.testing.assert_array_equal(found, bounds(bounded, axes, part, counts[held > 0], None))
-    assert (bounds(bounded, axes, {**columns, TAKES_PART: 0 * held}, counts, None).high == 0).all()
+    taking_part = np.array([1.0, 0.0, 1.0, 0.0])
+    part = {name: column[taking_part > 0] for name, column in columns.items()}
+    found = bounds(bounded, axes, {**columns, TAKES_PART: taking_part}, counts, None)
+    np.testing.assert_array_equal(found, bounds(bounded, axes, part, counts[taking_part > 0], None))
+    assert (bounds(bounded, axes, {**columns, TAKES_PART: 0 * taking_part}, counts, None).high == 0).all()
 
 
 @pytest.mark.parametrize("family", ["negative_binomial", "normal", "poisson"])

@@ -376,15 +376,15 @@ def test_every_family_fits_and_generates():
         ).fit(table)
         (synthetic,) = made.sample()
         for name in FAMILIES:
-            held = synthetic[name]
+            values = synthetic[name]
             if "levels" in declared.get(name, {}):
-                assert set(held) <= set(declared[name]["levels"])
+                assert set(values) <= set(declared[name]["levels"])
             elif name in declared:
-                inside = held.between(0.5, 40.0) | ((held == 0) if "two_part" in name else False)
+                inside = values.between(0.5, 40.0) | ((values == 0) if "two_part" in name else False)
                 assert inside.all()
             else:
-                assert (held >= 0).all()
-                assert held.dtype.kind == "i"
+                assert (values >= 0).all()
+                assert values.dtype.kind == "i"
 
 
 def test_run_takes_a_chain_like_one_column(fitted, key):

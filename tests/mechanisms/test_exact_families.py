@@ -217,8 +217,8 @@ def test_limits_and_steps_of_one_column_go_by_its_parameters(family, limits, ste
         "y ~ 1", family=family, declared={"y": RANGE}, mechanism="Censored", m=1, epsilon=4.0, limits=limits, step=step
     )
     axes = made.bind(made.read(table)).blocks[0].sampler.axes(made.bind(made.read(table)).blocks[0].model, {})
-    held = {axis.name: (axis.low, axis.high) for axis in axes}
-    assert limits.items() <= held.items()
+    ends = {axis.name: (axis.low, axis.high) for axis in axes}
+    assert limits.items() <= ends.items()
     options = {"declared": {"y": RANGE}, "mechanism": "Censored", "m": 1, "epsilon": 4.0}
     with pytest.raises(InputError, match="must be of the parameters beta"):
         Synthesizer("y ~ 1", family=family, limits={"mean": (1, 2)}, **options).fit(table)
@@ -280,9 +280,9 @@ def test_records_of_parts_add_where_they_belong_and_nowhere_else():
     with jax.enable_x64(True):
         for block, taking_part in ((gap, 6), (above, 5), (value, 3)):
             counts = block.rows.total(block.records.counts)[: block.rows.size]
-            held = np.asarray(block.rows.distinct.get(TAKES_PART, np.ones(block.rows.size)))
-            assert (counts * held).sum() == taking_part
-            cost = total_cost(block.model, coarse(block), block.rows.distinct, counts * (1 - held))
+            takes_part = np.asarray(block.rows.distinct.get(TAKES_PART, np.ones(block.rows.size)))
+            assert (counts * takes_part).sum() == taking_part
+            cost = total_cost(block.model, coarse(block), block.rows.distinct, counts * (1 - takes_part))
             assert (cost == 0).all()
 
 

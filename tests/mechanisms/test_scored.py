@@ -18,7 +18,7 @@ from alphasynth.errors import InputError, StrictWarning
 from alphasynth.evaluation.intervals import combine
 from alphasynth.inference.contribution import bare
 from alphasynth.inference.matching import Step, clipped
-from alphasynth.inference.scores import OfNegativeBinomial, Parameters
+from alphasynth.inference.scores import NEGATIVE_BINOMIAL, Parameters
 from alphasynth.mechanisms import scored, scored_fit
 from alphasynth.mechanisms.scored import QUANTA, Scorable, Scored, contributions, plan
 from alphasynth.mechanisms.scored_fit import scorable
@@ -111,7 +111,7 @@ def any_scorable(draw):
     return Scorable({"y": y}, X, np.ones(lines))
 
 
-PARAMETERS = Parameters(OfNegativeBinomial(), 2)
+PARAMETERS = Parameters(NEGATIVE_BINOMIAL, 2)
 ANY = st.composite(any_scorable)()
 NUMBERS = st.lists(st.floats(-5, 5), min_size=3, max_size=3)
 WHITE = st.lists(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3), min_size=3, max_size=3)
@@ -286,6 +286,11 @@ def test_the_command_states_and_books_epsilon_once(alone, tmp_path, capsys):
     assert summary["epsilon_total"] == summary["epsilon_unit"] == 0.5
     page = (tmp_path / "run/release/report.html").read_text()
     assert "estimates scatter between tables as they do about the truth" in page
+    assert "draws of parameters to pick from" in page
+    assert "posterior draws" not in page
+    assert "clip 7.5, quanta 1048576" in page
+    assert run("report", "run") == 0
+    assert (tmp_path / "run/release/report.html").read_text() == page
     capsys.readouterr()
     files = [f"run/release/synthetic_{number:02}.csv" for number in range(1, 8)]
     assert run("evaluate", "visits.csv", *files, "--columns", "y", "--json") == 0

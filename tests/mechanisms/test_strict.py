@@ -40,6 +40,8 @@ from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.records import Records
 
 LIMITS = {"poisson": {"mean": (0.3, 300.0)}, "negative_binomial": {"mean": (0.3, 300.0), "phi": (0.2, 200.0)}}
+BESIDE_PUBLIC = {"mechanism": "Censored", "public": ["age", "sex"]}
+SEXES = "C(sex, levels=['f', 'm', 'x'])"
 STEP = 0.25  # 32 and 32 x 32 points: coarse, which the guarantee does not mind
 
 
@@ -405,13 +407,12 @@ def test_a_strict_fit_refuses_learning_terms(regression):
     with pytest.raises(InputError, match="must learn nothing from the table"):
         small("Censored", "poisson", formula="visits ~ center(age)", public=["age"], limits={}).fit(regression)
     fitted = Synthesizer(
-        "visits ~ scale(age, center=45.0, scale=20.0) + C(sex, levels=['f', 'm', 'x'])",
+        f"visits ~ scale(age, center=45.0, scale=20.0) + {SEXES}",
         family="negative_binomial",
-        mechanism="Censored",
         m=2,
         epsilon=8.0,
-        public=["age", "sex"],
         seed=2,
+        **BESIDE_PUBLIC,
     ).fit(regression)
     assert fitted.guarantee_.strict is not None
     assert not fitted.guarantee_.strict.exact
@@ -503,15 +504,9 @@ def test_a_draw_at_a_limit_is_warned_of_and_has_no_interval(mixture, tmp_path):
 
 def test_a_grid_takes_one_or_two_parameters(regression):
     with pytest.raises(InputError, match="one to three parameters, found 4"):
-        Synthesizer(
-            "visits ~ age + C(sex, levels=['f', 'm', 'x'])",
-            family="poisson",
-            mechanism="Censored",
-            m=1,
-            epsilon=1.0,
-            public=["age", "sex"],
-            step=0.1,
-        ).fit(regression)
+        Synthesizer(f"visits ~ age + {SEXES}", family="poisson", m=1, epsilon=1.0, step=0.1, **BESIDE_PUBLIC).fit(
+            regression
+        )
 
 
 def test_draws_without_a_seed_differ_and_use_no_other_generator(mixture, monkeypatch):

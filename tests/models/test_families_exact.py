@@ -227,9 +227,9 @@ def test_no_density_is_larger_than_the_largest(name):
     """And it is attained, so no smaller number would do."""
     model, declared = bound(name)
     columns = model.read("y", VALUES[name], declared, True)
-    held = np.where(columns.get("positive", np.ones(len(VALUES[name]))) > 0)[0]
+    positive = np.where(columns.get("positive", np.ones(len(VALUES[name]))) > 0)[0]
     sharp = {"sd": np.array(SMALLEST_SD), "shape": np.array(LARGEST_SHAPE), "gamma": np.array([40.0])}
-    for row in held:
+    for row in positive:
         one = {key: column[row : row + 1] for key, column in columns.items()}
         mean = np.log(one["y"]) if "gamma" in name else one["y"]
         at_top = np.exp(np.asarray(model.log_scaled({**sharp, "beta": mean}, one)))
@@ -315,8 +315,8 @@ def test_declarations_are_checked(given, words):
 def test_levels_are_found_in_any_storage():
     from alphasynth.tables.declared import codes_of
 
-    held = pd.Categorical(["b", "a", "b"], categories=["b", "a"])
-    assert codes_of("y", held, Declared(levels=("a", "b"))).tolist() == [1.0, 0.0, 1.0]
+    values = pd.Categorical(["b", "a", "b"], categories=["b", "a"])
+    assert codes_of("y", values, Declared(levels=("a", "b"))).tolist() == [1.0, 0.0, 1.0]
     assert codes_of("y", np.array([True, False]), Declared(levels=(False, True))).tolist() == [1.0, 0.0]
     assert codes_of("y", np.array([2.5, 0.0]), Declared(levels=(0, 2.5))).tolist() == [1.0, 0.0]
 

@@ -155,9 +155,9 @@ def test_a_report_takes_nothing_from_an_edited_release(table, capsys, options):
 def test_a_run_folder_that_does_not_hold_what_was_released_is_refused(table, capsys):
     assert synthesize(table, "--no-report") == 0
     path = Path("run/confidential/summary.json")
-    held = read(path)
-    del held["released"]
-    path.write_text(json.dumps(held))
+    summary = read(path)
+    del summary["released"]
+    path.write_text(json.dumps(summary))
     capsys.readouterr()
     assert run("report", "run") == 2
     assert "must hold what was released, found nothing" in one_sentence(capsys)

@@ -142,14 +142,14 @@ def test_tables_sort_by_every_column(browser, runs, page):
             assert head.get_attribute("aria-sort") == "ascending"
             up = column()
             assert sorted(up) == sorted(before)
-            held = [value for value in up if value != ""]
-            numbers = [float(value) for value in held if _is_number(value)]
-            if len(numbers) == len(held):
+            filled = [value for value in up if value != ""]
+            numbers = [float(value) for value in filled if _is_number(value)]
+            if len(numbers) == len(filled):
                 assert numbers == sorted(numbers)
             head.locator("button").press("Enter")
             assert head.get_attribute("aria-sort") == "descending"
             down = [value for value in column() if value != ""]
-            if len(numbers) == len(held):
+            if len(numbers) == len(filled):
                 assert [float(value) for value in down] == sorted(numbers, reverse=True)
     assert opened.said == []
 

@@ -34,7 +34,7 @@ def every_figure(fitted, mixture):
     rounds = fitted.weightings_
     release = fitted.release()
     utility = evaluate(mixture, release.tables)
-    held = syn.Records.from_table(mixture, ["y"])
+    records = syn.Records.from_table(mixture, ["y"])
     tables = [syn.Records.from_table(table, ["y"]) for table in release.tables]
     columns = {f"table {i}": Values.of(table["y"]) for i, table in enumerate(release.tables, start=1)}
     found = [comparison.synthetic for comparison in utility.comparisons]
@@ -46,7 +46,7 @@ def every_figure(fitted, mixture):
         figures.statistic_violins({"LW_final": utility.comparisons}),
         figures.mean_densities(rounds, mixture["y"].mean()),
         figures.value_violins("y", Values.of(mixture["y"]), {"LW_final": columns["table 1"]}),
-        figures.risk_violins({"LW_final": [identification_risk(held, tables, column="y", radius=0.2)]}),
+        figures.risk_violins({"LW_final": [identification_risk(records, tables, column="y", radius=0.2)]}),
         figures.table_violins("y", columns, "LW_final"),
         figures.estimate_violins(found, "all tables", list(columns), "LW_final"),
     ]

@@ -19,9 +19,11 @@ import alphasynth as syn
 from alphasynth.errors import InputError
 from alphasynth.pages import page, public_page
 from alphasynth.pages.comparison_page import comparison_page
+from alphasynth.pages.public_inputs import contribution_words
 from alphasynth.privacy.accounting import round_up
+from alphasynth.privacy.strict_terms import Contribution, Part
 from alphasynth.runs.report import render_run
-from alphasynth.runs.results import read_release
+from alphasynth.runs.results import read_release, read_run
 from command_line import NO_CLAIM, read, run, synthesize, visits
 
 POISSON = ["--formula", "visits ~ 1", "--family", "poisson", "--mechanism", "SW", "--m", "1"]
@@ -67,13 +69,26 @@ def test_no_pages_unless_wanted(table, capsys):
     assert not list(Path("run-2").rglob("report.html"))
 
 
+def pages(out="run"):
+    return [Path(f"{out}/{folder}/report.html").read_bytes() for folder in ("confidential", "release")]
+
+
 def test_rendering_again_gives_the_same_pages(table):
     assert synthesize(table, "--m", "2") == 0
-    before = [Path(f"run/{folder}/report.html").read_bytes() for folder in ("confidential", "release")]
+    before = pages()
     assert run("report", "run") == 0
-    assert [Path(f"run/{folder}/report.html").read_bytes() for folder in ("confidential", "release")] == before
+    assert pages() == before
     assert stat.S_IMODE(Path("run/confidential/report.html").stat().st_mode) == 0o600
     assert not list(Path("run").rglob(".report*"))
+
+
+def test_a_run_reads_back_nothing_but_its_tables(table, monkeypatch):
+    for name in ("_json", "_toml", "_parquet"):
+        monkeypatch.delattr(f"alphasynth.runs.results.{name}")
+    assert synthesize(table) == 0
+    assert len(pages()) == 2
+    with pytest.raises(NameError):
+        read_run(Path("run"))
 
 
 @pytest.mark.slow
@@ -81,10 +96,10 @@ def test_the_public_page_comes_from_the_release_alone(table, tmp_path):
     """The folder release/ by itself, elsewhere, gives the same page to the last byte."""
     assert synthesize(table, "--formula", "visits ~ age", "--public", "age", "--m", "2", "--tables-per-draw", "2") == 0
     shutil.copytree("run/release", tmp_path / "elsewhere")
-    held = (tmp_path / "elsewhere" / "report.html").read_text()
+    before = (tmp_path / "elsewhere" / "report.html").read_text()
     (tmp_path / "elsewhere" / "report.html").unlink()
     shutil.rmtree("run")
-    assert page.render(public_page.build(read_release(tmp_path / "elsewhere"))) == held
+    assert page.render(public_page.build(read_release(tmp_path / "elsewhere"))) == before
 
 
 def test_the_public_page_of_a_release_in_memory(mixture):
@@ -256,7 +271,7 @@ def test_what_is_no_run_folder(table, capsys, harm, sentence):
 
 
 def test_a_fault_in_a_page_does_not_cost_the_run(table, monkeypatch, capsys):
-    def fail(run):
+    def fail(results):
         raise ZeroDivisionError("a confidential 12345")
 
     monkeypatch.setattr("alphasynth.runs.report.render_run", fail)
@@ -283,10 +298,20 @@ def test_types_that_a_format_does_not_keep(alone, capsys):
         assert "Match rates of aligned rows" in said
         score = float(re.search(r"two-way products ([\d.e-]+) ([\d.e-]+) ([\d.]+) 600", said)[3])
         assert score < 10
+        before = pages(kind)
+        assert run("report", kind) == 0
+        assert pages(kind) == before, "from what the run has at hand, and from its folder"
     options = ["--mechanism", "CW", "--radius", "0.2", "--relative", "--within", "sex", "--seed", 1]
     assert synthesize("t.parquet", *options) == 0
     assert "pages" not in capsys.readouterr().err
     assert Path("run/release/report.html").exists()
+
+
+def test_public_numbers_that_are_shown_rounded_are_said_to_be():
+    parts = (Part("start", 0.075), Part("round", 0.1 + 0.2, {"clip": 18.143568075216074, "quanta": 2**20}))
+    _, start, rounds = contribution_words(Contribution("y", "Scored", parts))
+    assert start.endswith("epsilon 0.075")
+    assert rounds.endswith("clip about 18.14, quanta 1048576, epsilon at most 0.3001")
 
 
 def test_tables_of_one_row(table, capsys):
@@ -413,5 +438,5 @@ def test_mu_of_very_many_designs_is_that_of_a_sample(regression, monkeypatch):
 def test_render_run_needs_no_table(table):
     assert synthesize(table, "--no-report") == 0
     Path(table).unlink()
-    rendered = render_run(Path("run"))
+    rendered = render_run(read_run(Path("run")))
     assert len(rendered.figures) == 8

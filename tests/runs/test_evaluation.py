@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 def tables():
     """A confidential table, two synthetic ones whose rows are aligned with it, and a holdout."""
     table = visits()
-    table.to_csv("held.csv", index=False)
+    table.to_csv("confidential.csv", index=False)
     rng = np.random.default_rng(5)
     names = []
     for i in range(2):
@@ -30,7 +30,7 @@ def tables():
 
 
 def asked(capsys, *arguments):
-    assert run("evaluate", "held.csv", *arguments, "--json") == 0
+    assert run("evaluate", "confidential.csv", *arguments, "--json") == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -49,7 +49,7 @@ def test_every_measure_is_there(tables, capsys):
 
 
 def test_the_terminal_shows_tables_and_says_that_they_are_confidential(tables, capsys):
-    assert run("evaluate", "held.csv", *tables) == 0
+    assert run("evaluate", "confidential.csv", *tables) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("Confidential: computed from single records.")
     for part in (
@@ -118,7 +118,7 @@ def test_two_releases_do_not_share_their_draws(table, capsys):
 
 
 def test_a_page(tables, capsys):
-    assert run("evaluate", "held.csv", *tables, "--page", "page.html", "--holdout", "holdout.csv") == 0
+    assert run("evaluate", "confidential.csv", *tables, "--page", "page.html", "--holdout", "holdout.csv") == 0
     html = Path("page.html").read_text()
     assert "CONFIDENTIAL" in html
     assert 'id="figure-values_visits"' in html
@@ -127,8 +127,8 @@ def test_a_page(tables, capsys):
 
 
 def test_what_has_no_number_is_null(capsys):
-    pd.DataFrame({"y": [5] * 20, "x": range(20)}).to_csv("held.csv", index=False)
-    found = asked(capsys, "held.csv")
+    pd.DataFrame({"y": [5] * 20, "x": range(20)}).to_csv("confidential.csv", index=False)
+    found = asked(capsys, "confidential.csv")
     assert found["associations"][0]["confidential"] is None
 
 
@@ -167,7 +167,7 @@ def test_one_row_or_another_delimiter(tables, capsys):
 def test_bad_input(tables, capsys, arguments, sentence):
     Path("published").mkdir()
     Path("published/guarantee.json").write_text("{}")
-    code = run("evaluate", "held.csv", *(argument.format(*tables) for argument in arguments))
+    code = run("evaluate", "confidential.csv", *(argument.format(*tables) for argument in arguments))
     shown = capsys.readouterr()
     if sentence is None:
         assert code == 0

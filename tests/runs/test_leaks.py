@@ -82,12 +82,12 @@ def test_no_canary_is_in_any_byte_of_a_release(kind, capsys):
     more = ["--public", "age", "--epsilon", "60", "--unit", "person", "--max-rows", "1", "--format", kind]
     assert run_command(["synthesize", "t.parquet", *options, *more, "--out", "run"]) == 0
     shown = capsys.readouterr()
-    held = everything(Path("run/release"))
-    assert len(held) > 1_000
+    content = everything(Path("run/release"))
+    assert len(content) > 1_000
     wanted = needles(Path("run/confidential"))
     assert len(wanted) > 1_000
     for needle in wanted:
-        assert needle not in held
+        assert needle not in content
         assert len(needle) < 5 or needle not in (shown.out + shown.err).encode()
 
 
@@ -96,10 +96,10 @@ def test_the_search_for_canaries_finds_what_is_there():
     confidential_table().to_csv("t.csv", index=False)
     options = ["--formula", "visits ~ 1", "--family", "negative_binomial", "--mechanism", "CW", "--radius", "1000000"]
     assert run_command(["synthesize", "t.csv", *options, "--m", "1", "--out", "run", "--quiet"]) == 0
-    held, summary = everything(Path("run/confidential")), Path("run/confidential/summary.json").read_bytes()
-    assert str(COUNT).encode() in held
-    assert json.dumps(json.loads(summary)["delta"])[:9].encode() in held
-    assert any(needle in held for needle in needles(Path("run/confidential")) if len(needle) == 8)
+    content, summary = everything(Path("run/confidential")), Path("run/confidential/summary.json").read_bytes()
+    assert str(COUNT).encode() in content
+    assert json.dumps(json.loads(summary)["delta"])[:9].encode() in content
+    assert any(needle in content for needle in needles(Path("run/confidential")) if len(needle) == 8)
 
 
 def test_a_release_can_be_zipped_and_stands_alone(tmp_path):
@@ -157,6 +157,6 @@ def test_what_arrow_keeps_beside_the_columns_does_not_travel():
     ]
     for name in ("t.parquet", "t.feather"):
         assert run_command(["synthesize", name, *options, "--out", f"run-{name}"]) == 0
-        held = everything(Path(f"run-{name}/release"))
-        assert NOTE.encode() not in held
-        assert PERSON.encode() not in held
+        content = everything(Path(f"run-{name}/release"))
+        assert NOTE.encode() not in content
+        assert PERSON.encode() not in content

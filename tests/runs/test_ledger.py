@@ -16,20 +16,20 @@ from alphasynth.errors import InputError
 from alphasynth.privacy.accounting import of_unit
 from alphasynth.privacy.decimals import shown, shown_left
 from alphasynth.runs import folder as run_folder
-from alphasynth.runs.budget import LedgerError, Request, balance
+from alphasynth.runs.budget import LedgerError, Reservation, balance
 from alphasynth.runs.ledger import Ledger
 
 
-def request(run, epsilon, dataset="salaries", fingerprint="f", scope="instance"):
-    return Request(run, dataset, fingerprint, scope, epsilon, {"releasable": True})
+def reservation(run, epsilon, dataset="salaries", fingerprint="f", scope="instance"):
+    return Reservation(run, dataset, fingerprint, scope, epsilon, {"releasable": True})
 
 
 def reserve(ledger, *args, **kwargs):
     with ledger.transaction() as connection:
-        return ledger.reserve(connection, request(*args, **kwargs))
+        return ledger.reserve(connection, reservation(*args, **kwargs))
 
 
-def held(ledger, dataset="salaries", scope="instance"):
+def balance_of(ledger, dataset="salaries", scope="instance"):
     with ledger.transaction() as connection:
         return balance(dataset, scope, ledger.entries(connection), ledger.caps(connection))
 
@@ -42,10 +42,10 @@ def ledger(tmp_path):
 def test_a_reservation_counts_until_it_is_cleared_and_a_release_counts_for_good(ledger):
     reserve(ledger, "a", 3.0)
     reserve(ledger, "b", 2.0)
-    assert (held(ledger).reserved, held(ledger).released, held(ledger).spent) == (5, 0, 5)
+    assert (balance_of(ledger).reserved, balance_of(ledger).released, balance_of(ledger).spent) == (5, 0, 5)
     ledger.append("release", "a", 2.9)  # what was reserved stands, not what the data made of it
     ledger.append("clear", "b", reason="by hand")
-    assert (held(ledger).reserved, held(ledger).released, held(ledger).spent) == (0, 3, 3)
+    assert (balance_of(ledger).reserved, balance_of(ledger).released, balance_of(ledger).spent) == (0, 3, 3)
 
 
 def test_what_was_never_reserved_cannot_be_noted(ledger):
@@ -56,10 +56,10 @@ def test_what_was_never_reserved_cannot_be_noted(ledger):
 
 def test_without_a_budget_the_realised_epsilon_counts_once_it_is_known(ledger):
     reserve(ledger, "a", None)
-    assert held(ledger).open_ended
+    assert balance_of(ledger).open_ended
     ledger.append("release", "a", 11.125)
-    assert not held(ledger).open_ended
-    assert held(ledger).released == Fraction("11.125")
+    assert not balance_of(ledger).open_ended
+    assert balance_of(ledger).released == Fraction("11.125")
 
 
 def test_a_cap_refuses_what_would_exceed_it_and_nothing_else(ledger):
@@ -68,7 +68,7 @@ def test_a_cap_refuses_what_would_exceed_it_and_nothing_else(ledger):
         reserve(ledger, run, 0.1)  # decimals as they are written: three times 0.1 is 0.3
     with pytest.raises(LedgerError, match=r"cap of 0.3, of which 0.3 is spent or reserved: a run of epsilon 0.1 would"):
         reserve(ledger, "d", 0.1)
-    assert held(ledger).spent == Fraction("0.3")
+    assert balance_of(ledger).spent == Fraction("0.3")
     ledger.append("clear", "c")
     reserve(ledger, "e", 0.1)
     ledger.set_cap("salaries", 1.0)  # the latest cap counts
@@ -80,7 +80,7 @@ def test_ten_runs_of_a_tenth_are_one_and_an_eleventh_is_refused(ledger):
     ledger.set_cap("salaries", 1.0)
     for number in range(10):
         reserve(ledger, f"run{number}", 0.1)
-    assert held(ledger).spent == 1
+    assert balance_of(ledger).spent == 1
     with pytest.raises(LedgerError, match=r"cap of 1, of which 1 is spent or reserved: a run of epsilon 0.1 would"):
         reserve(ledger, "run10", 0.1)
 
@@ -94,9 +94,9 @@ def test_realised_epsilons_are_noted_and_summed_without_being_rounded_down(tmp_p
         reserve(ledger, f"run{number}", None)
         ledger.append("release", f"run{number}", epsilon)
     exact = sum(map(Fraction, epsilons))
-    assert held(ledger).released >= exact
-    assert held(ledger).released <= exact * (1 + Fraction(1, 10**15))
-    assert Fraction(shown(held(ledger).released)) >= exact
+    assert balance_of(ledger).released >= exact
+    assert balance_of(ledger).released <= exact * (1 + Fraction(1, 10**15))
+    assert Fraction(shown(balance_of(ledger).released)) >= exact
 
 
 def test_under_a_cap_a_name_and_a_budget_are_required(ledger):
@@ -125,7 +125,7 @@ def test_scopes_are_summed_apart(ledger):
     ledger.set_cap("salaries", 10)
     reserve(ledger, "a", 8.0, scope="instance")
     reserve(ledger, "b", 8.0, scope="strict")
-    assert (held(ledger).spent, held(ledger, scope="strict").spent) == (8, 8)
+    assert (balance_of(ledger).spent, balance_of(ledger, scope="strict").spent) == (8, 8)
 
 
 def test_unnamed_tables_go_by_a_keyed_fingerprint(tmp_path):
@@ -161,14 +161,14 @@ def test_a_run_that_came_to_nothing_binds_no_table_to_a_name(ledger):
     reserve(ledger, "a", 2.0, dataset="wrong", fingerprint="t")
     ledger.append("clear", "a")
     assert reserve(ledger, "b", 2.0, dataset="right", fingerprint="t") == "right"
-    assert (held(ledger, "wrong").spent, held(ledger, "right").spent) == (0, 2)
+    assert (balance_of(ledger, "wrong").spent, balance_of(ledger, "right").spent) == (0, 2)
 
 
 @pytest.mark.parametrize("epsilon", [float("inf"), float("nan")])
 def test_only_finite_numbers_get_in(ledger, epsilon):
     with pytest.raises(InputError, match="finite epsilons"):
         reserve(ledger, "a", epsilon)
-    assert held(ledger).spent == 0
+    assert balance_of(ledger).spent == 0
 
 
 @pytest.mark.parametrize("name", [None, "foo"])
@@ -179,16 +179,16 @@ def test_runs_of_the_same_table_count_whatever_they_were_called(ledger, name):
     with pytest.raises(LedgerError, match="of which 6 is spent"):
         reserve(ledger, "c", 5.0, fingerprint="t")
     reserve(ledger, "d", 4.0, fingerprint="t")
-    assert held(ledger).spent == 10
+    assert balance_of(ledger).spent == 10
 
 
 def test_a_run_that_has_written_counts_for_good_whatever_comes_after(ledger):
     ledger.set_cap("salaries", 3)
     reserve(ledger, "a", 2.0)
     with ledger.transaction() as connection:
-        ledger.begin(connection, request("a", 2.0), 1.5)
+        ledger.begin(connection, reservation("a", 2.0), 1.5)
         assert ledger.end(connection, "a", "killed")
-    assert (held(ledger).lost, held(ledger).reserved, held(ledger).spent) == (2, 0, 2)
+    assert (balance_of(ledger).lost, balance_of(ledger).reserved, balance_of(ledger).spent) == (2, 0, 2)
     with pytest.raises(LedgerError, match="what was written stays spent"):
         ledger.append("clear", "a")
     with pytest.raises(LedgerError, match="of which 2 is spent"):
@@ -197,25 +197,25 @@ def test_a_run_that_has_written_counts_for_good_whatever_comes_after(ledger):
 
 def test_a_run_that_is_about_to_write_must_be_reserved(ledger):
     with pytest.raises(LedgerError, match="cleared meanwhile"), ledger.transaction() as connection:
-        ledger.begin(connection, request("a", 2.0), 2.0)
+        ledger.begin(connection, reservation("a", 2.0), 2.0)
     reserve(ledger, "a", 2.0)
     with ledger.transaction() as connection:
         assert not ledger.end(connection, "a", "killed before it wrote")
-    assert held(ledger).spent == 0
+    assert balance_of(ledger).spent == 0
     with pytest.raises(LedgerError, match="cleared meanwhile"), ledger.transaction() as connection:
-        ledger.begin(connection, request("a", 2.0), 2.0)
+        ledger.begin(connection, reservation("a", 2.0), 2.0)
 
 
 def test_without_a_budget_the_realised_epsilon_is_noted_before_the_first_byte(ledger):
     reserve(ledger, "a", None)
     with ledger.transaction() as connection:
-        ledger.begin(connection, request("a", None), 11.125)
+        ledger.begin(connection, reservation("a", None), 11.125)
         ledger.end(connection, "a", "killed")
     ledger.append("release", "a", 0.5)  # the first number noted stands
-    assert held(ledger).spent == Fraction("11.125")
+    assert balance_of(ledger).spent == Fraction("11.125")
     reserve(ledger, "b", None)
     with pytest.raises(InputError, match="finite epsilons"), ledger.transaction() as connection:
-        ledger.begin(connection, request("b", None), float("inf"))
+        ledger.begin(connection, reservation("b", None), float("inf"))
 
 
 def test_what_is_noted_is_on_the_disk_when_it_is_noted(ledger):
@@ -278,10 +278,10 @@ def test_a_former_ledger_is_taken_over_whole(former):
     ledger = Ledger.open(former)
     assert raw(former, "SELECT * FROM events ORDER BY number") == before
     assert ledger.key == bytes.fromhex("00112233445566778899aabbccddeeff" * 2)
-    assert (held(ledger).released, held(ledger).reserved, held(ledger).cap) == (2, 1, 5)
+    assert (balance_of(ledger).released, balance_of(ledger).reserved, balance_of(ledger).cap) == (2, 1, 5)
     reserve(ledger, "d", 2.0)
     with ledger.transaction() as connection:
-        ledger.begin(connection, request("d", 2.0), 2.0)
+        ledger.begin(connection, reservation("d", 2.0), 2.0)
     states = [entry.state for entry in ledger_entries(Ledger.open(former))]
     assert states == ["released", "cleared", "writing", "writing"]
     with pytest.raises(LedgerError, match="of which 5 is spent"):
@@ -306,7 +306,7 @@ def test_a_former_run_that_died_while_it_wrote_counts(former, tmp_path):
     ledger = Ledger.open(former)
     with ledger.transaction() as connection:
         detail["host"] = run_folder._host()
-        ledger.reserve(connection, Request("e", "salaries", "f", "instance", 1.0, detail))
+        ledger.reserve(connection, Reservation("e", "salaries", "f", "instance", 1.0, detail))
     for expected in ("writing", "lost"):  # the files go once the ledger knows of them
         with ledger.transaction() as connection:
             run_folder.reconcile(ledger, connection)
@@ -386,7 +386,7 @@ def test_runs_at_once_cannot_both_slip_under_a_cap(tmp_path):
     for run in runs:
         run.join()
     assert sum(outcomes) == 3
-    assert held(ledger).spent == 3
+    assert balance_of(ledger).spent == 3
 
 
 @given(
@@ -423,8 +423,8 @@ def test_what_counts_never_passes_the_cap(tmp_path_factory, steps):
         elif event in ("write", "release", "clear") and run in tally and tally[run][0] == "reserve":
             ledger.append(event, run, 99.0)
             tally[run] = (event, tally[run][1])
-    assert held(ledger).spent == sum(cost for state, cost in tally.values() if state != "clear")
-    assert held(ledger).spent <= 8
+    assert balance_of(ledger).spent == sum(cost for state, cost in tally.values() if state != "clear")
+    assert balance_of(ledger).spent <= 8
 
 
 @given(st.floats(1e-6, 100), st.integers(1, 20))

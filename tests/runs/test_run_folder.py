@@ -17,9 +17,10 @@ import alphasynth.runs.ledger
 import alphasynth.runs.ledger_file
 from alphasynth.errors import InputError
 from alphasynth.interruption import Left
-from alphasynth.runs.budget import LedgerError, Request, balance
+from alphasynth.runs.budget import LedgerError, Reservation, balance
 from alphasynth.runs.folder import plan, reconcile, staged
 from alphasynth.runs.ledger import Ledger
+from ledgers import append_all_but_a_release
 
 # The children made here run no compiled code.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning", "ignore:.*fork.*:DeprecationWarning")
@@ -35,8 +36,8 @@ def fill(staging, begin):
 
 def make(ledger, out, dataset="d", epsilon=2.0):
     staging = plan(ledger, out)
-    request = Request(staging.run, dataset, "f", "instance", epsilon, {"releasable": True})
-    with staged(ledger, staging, request) as begin:
+    reservation = Reservation(staging.run, dataset, "f", "instance", epsilon, {"releasable": True})
+    with staged(ledger, staging, reservation) as begin:
         fill(staging, begin)
     return staging
 
@@ -70,7 +71,7 @@ def test_a_finished_run_stands_whole_with_its_modes(ledger, tmp_path):
 
 def test_the_staging_folder_is_closed_to_others(ledger, tmp_path):
     staging = plan(ledger, tmp_path / "run")
-    with staged(ledger, staging, Request(staging.run, "d", "f", "instance", 1.0, {})) as begin:
+    with staged(ledger, staging, Reservation(staging.run, "d", "f", "instance", 1.0, {})) as begin:
         assert stat.S_IMODE(staging.path.stat().st_mode) == 0o700
         assert not staging.out.exists()
         fill(staging, begin)
@@ -80,8 +81,8 @@ def test_the_staging_folder_is_closed_to_others(ledger, tmp_path):
 @pytest.mark.parametrize("written", [False, True])
 def test_a_run_that_fails_leaves_nothing_and_counts_if_it_had_begun_to_write(ledger, tmp_path, error, written):
     staging = plan(ledger, tmp_path / "run")
-    request = Request(staging.run, "d", "f", "instance", 1.0, {})
-    with pytest.raises(error) as caught, staged(ledger, staging, request) as begin:  # noqa: PT012
+    reservation = Reservation(staging.run, "d", "f", "instance", 1.0, {})
+    with pytest.raises(error) as caught, staged(ledger, staging, reservation) as begin:  # noqa: PT012
         if written:
             fill(staging, begin)
         raise error
@@ -92,8 +93,8 @@ def test_a_run_that_fails_leaves_nothing_and_counts_if_it_had_begun_to_write(led
 
 def test_nothing_can_be_written_before_the_ledger_knows(ledger, tmp_path):
     staging = plan(ledger, tmp_path / "run")
-    request = Request(staging.run, "d", "f", "instance", None, {})
-    with staged(ledger, staging, request) as begin:
+    reservation = Reservation(staging.run, "d", "f", "instance", None, {})
+    with staged(ledger, staging, reservation) as begin:
         assert list(staging.path.iterdir()) == []
         with ledger.transaction() as connection:
             assert [entry.epsilon for entry in ledger.entries(connection)] == [None]
@@ -115,8 +116,8 @@ def test_nothing_can_be_written_before_the_ledger_knows(ledger, tmp_path):
 )
 def test_a_cap_set_meanwhile_holds_at_the_first_byte(ledger, tmp_path, epsilon, message):
     staging = plan(ledger, tmp_path / "run")
-    request = Request(staging.run, "d", "f", "instance", epsilon, {"releasable": True})
-    with pytest.raises(LedgerError, match=message), staged(ledger, staging, request) as begin:  # noqa: PT012
+    reservation = Reservation(staging.run, "d", "f", "instance", epsilon, {"releasable": True})
+    with pytest.raises(LedgerError, match=message), staged(ledger, staging, reservation) as begin:  # noqa: PT012
         ledger.set_cap("d", 1.0)
         fill(staging, begin)
     assert states(ledger) == ["cleared"]
@@ -127,8 +128,8 @@ def test_a_cap_set_meanwhile_holds_at_the_first_byte(ledger, tmp_path, epsilon, 
 def test_a_staging_folder_that_someone_moves_hides_no_run(ledger, tmp_path, written, another):
     """Moved before the first byte, the run counts as dead and may not write; after it, it counts as spent."""
     staging = plan(ledger, tmp_path / "run")
-    request = Request(staging.run, "d", "f", "instance", 1.0, {"releasable": True})
-    with pytest.raises((InputError, OSError)), staged(ledger, staging, request) as begin:  # noqa: PT012
+    reservation = Reservation(staging.run, "d", "f", "instance", 1.0, {"releasable": True})
+    with pytest.raises((InputError, OSError)), staged(ledger, staging, reservation) as begin:  # noqa: PT012
         if written:
             fill(staging, begin)
         staging.path.rename(tmp_path / "taken")
@@ -145,8 +146,8 @@ def test_a_place_that_is_taken_is_refused_before_and_after(ledger, tmp_path):
     with pytest.raises(InputError, match="must not exist yet"):
         plan(ledger, tmp_path / "run")
     staging = plan(ledger, tmp_path / "other")
-    request = Request(staging.run, "d", "f", "instance", 1.0, {})
-    with pytest.raises(InputError, match="must not exist yet"), staged(ledger, staging, request) as begin:  # noqa: PT012
+    reservation = Reservation(staging.run, "d", "f", "instance", 1.0, {})
+    with pytest.raises(InputError, match="must not exist yet"), staged(ledger, staging, reservation) as begin:  # noqa: PT012
         fill(staging, begin)
         make(ledger, tmp_path / "other")  # someone else was faster
     assert states(ledger) == ["released", "lost", "released"]
@@ -156,7 +157,7 @@ def test_a_place_that_is_taken_is_refused_before_and_after(ledger, tmp_path):
 
 def test_a_run_under_way_is_left_alone(ledger, tmp_path):
     staging = plan(ledger, tmp_path / "run")
-    with staged(ledger, staging, Request(staging.run, "d", "f", "instance", 1.0, {})) as begin:
+    with staged(ledger, staging, Reservation(staging.run, "d", "f", "instance", 1.0, {})) as begin:
         assert states(ledger, tmp_path) == ["reserved"]
         fill(staging, begin)
         assert states(ledger, tmp_path) == ["writing"]
@@ -238,8 +239,8 @@ def test_a_folder_moved_before_its_release_was_written_still_counts(tmp_path, mo
 
 def test_a_run_whose_reservation_was_cleared_is_not_published(ledger, tmp_path):
     staging = plan(ledger, tmp_path / "run")
-    request = Request(staging.run, "d", "f", "instance", 1.0, {})
-    with pytest.raises(InputError, match="reservation was cleared"), staged(ledger, staging, request) as begin:  # noqa: PT012
+    reservation = Reservation(staging.run, "d", "f", "instance", 1.0, {})
+    with pytest.raises(InputError, match="reservation was cleared"), staged(ledger, staging, reservation) as begin:  # noqa: PT012
         ledger.append("clear", staging.run)
         fill(staging, begin)
     assert not staging.out.exists()
@@ -249,14 +250,14 @@ def test_a_run_whose_reservation_was_cleared_is_not_published(ledger, tmp_path):
 def test_a_run_that_has_written_cannot_be_cleared(ledger, tmp_path):
     """Neither by hand while it lives, nor by anyone afterwards; but where the seed was fixed."""
     staging = plan(ledger, tmp_path / "run")
-    with staged(ledger, staging, Request(staging.run, "d", "f", "instance", 1.0, {})) as begin:
+    with staged(ledger, staging, Reservation(staging.run, "d", "f", "instance", 1.0, {})) as begin:
         fill(staging, begin)
         with pytest.raises(LedgerError, match="has written synthetic rows, and what was written stays spent"):
             ledger.append("clear", staging.run)
     assert staging.out.exists()
     seeded = plan(ledger, tmp_path / "seeded")
-    request = Request(seeded.run, "d", "f", "instance", 1.0, {"releasable": False})
-    with pytest.raises(OSError, match="full"), staged(ledger, seeded, request) as begin:  # noqa: PT012
+    reservation = Reservation(seeded.run, "d", "f", "instance", 1.0, {"releasable": False})
+    with pytest.raises(OSError, match="full"), staged(ledger, seeded, reservation) as begin:  # noqa: PT012
         fill(seeded, begin)
         raise OSError("full")
     assert states(ledger) == ["released", "lost"]
@@ -269,7 +270,7 @@ def test_a_run_whose_files_are_out_of_reach_counts(ledger, tmp_path):
     child = os.fork()
     if child == 0:
         staging = plan(ledger, tmp_path / "run")
-        with staged(ledger, staging, Request(staging.run, "d", "f", "instance", None, {})) as begin:
+        with staged(ledger, staging, Reservation(staging.run, "d", "f", "instance", None, {})) as begin:
             fill(staging, begin)
             staging.path.rename(tmp_path / "taken")
             os._exit(0)
@@ -280,14 +281,7 @@ def test_a_run_whose_files_are_out_of_reach_counts(ledger, tmp_path):
 
 
 def test_a_ledger_that_cannot_be_written_after_the_folder_stands_does_not_undo_it(ledger, tmp_path, monkeypatch):
-    append = Ledger.append
-
-    def fails(self, event, *args, **kwargs):
-        if event == "release":
-            raise InputError("the ledger cannot be written")
-        append(self, event, *args, **kwargs)
-
-    monkeypatch.setattr(Ledger, "append", fails)
+    monkeypatch.setattr(Ledger, "append", append_all_but_a_release)
     make(ledger, tmp_path / "run")
     monkeypatch.undo()
     assert (tmp_path / "run").exists()
@@ -296,7 +290,7 @@ def test_a_ledger_that_cannot_be_written_after_the_folder_stands_does_not_undo_i
 
 def test_another_user_s_run_is_left_alone(ledger, tmp_path, monkeypatch):
     staging = plan(ledger, tmp_path / "run")
-    with staged(ledger, staging, Request(staging.run, "d", "f", "instance", 1.0, {})) as begin:
+    with staged(ledger, staging, Reservation(staging.run, "d", "f", "instance", 1.0, {})) as begin:
         fill(staging, begin)
         original = os.open
 
@@ -315,7 +309,7 @@ def test_a_reservation_of_another_machine_is_left_alone(ledger, tmp_path, monkey
     child = os.fork()
     if child == 0:
         staging = plan(ledger, tmp_path / "run")
-        with staged(ledger, staging, Request(staging.run, "d", "f", "instance", 1.0, {})):
+        with staged(ledger, staging, Reservation(staging.run, "d", "f", "instance", 1.0, {})):
             os._exit(0)
     os.waitpid(child, 0)
     monkeypatch.undo()

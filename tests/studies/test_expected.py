@@ -22,9 +22,9 @@ def test_no_expected_number_is_edited_alone():
     """
     with REGISTER.open(encoding="utf-8") as stream:
         register = {(line["study"], line["name"]): line for line in csv.DictReader(stream)}
-    held = {(name, expected.name): expected for name in NAMES for expected in named_study(name).expected}
-    assert list(register) == list(held)
-    for place, expected in held.items():
+    stated = {(name, expected.name): expected for name in NAMES for expected in named_study(name).expected}
+    assert list(register) == list(stated)
+    for place, expected in stated.items():
         line = register[place]
         stands = (float(line["paper"]), float(line["tolerance"]), line["reason"])
         assert stands == (expected.paper, expected.tolerance, expected.reason), place

@@ -231,9 +231,9 @@ def test_re_weighting_is_the_papers(stem):
     made, first = detail.paper[f"{stem}_final"], detail.paper[stem]
     before = made.before
     assert np.array_equal(before.alpha, first.weighting.alpha)
-    held = before.alpha > 0
-    wanted = 0.95 * before.alpha[held] * before.delta / before.lipschitz[held]
-    assert made.weighting.alpha[held] == pytest.approx(np.minimum(wanted, 1))
+    positive = before.alpha > 0
+    wanted = 0.95 * before.alpha[positive] * before.delta / before.lipschitz[positive]
+    assert made.weighting.alpha[positive] == pytest.approx(np.minimum(wanted, 1))
     if stem == "CW":
         y = np.repeat(detail.values.values, detail.values.counts)
         inside = np.array([np.mean(np.abs(y - v) <= 0.3 * v) for v in detail.values.values])

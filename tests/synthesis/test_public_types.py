@@ -119,10 +119,10 @@ def test_a_category_with_levels_that_occur_nowhere_is_text():
     """Whatever categories pandas and polars keep with a column."""
     table = people().select(["sex"]).to_pandas()
     given = {"family": "bernoulli", "declared": {"sex": {"levels": ["f", "m"]}}, "epsilon": 60.0, "seed": 1}
-    for held in (table.astype(pd.CategoricalDtype(["canary", "f", "m"])), pl.DataFrame({"sex": table["sex"]})):
-        if isinstance(held, pl.DataFrame):
-            held = held.cast(pl.Enum(["canary", "f", "m"]))
-        made = syn.Synthesizer("sex ~ 1", mechanism="Censored", m=1, **given).fit(held).sample()[0]
+    for typed in (table.astype(pd.CategoricalDtype(["canary", "f", "m"])), pl.DataFrame({"sex": table["sex"]})):
+        if isinstance(typed, pl.DataFrame):
+            typed = typed.cast(pl.Enum(["canary", "f", "m"]))
+        made = syn.Synthesizer("sex ~ 1", mechanism="Censored", m=1, **given).fit(typed).sample()[0]
         assert "canary" not in repr(made["sex"].dtype)
 
 
@@ -132,8 +132,8 @@ def test_counts_of_one_column_without_a_table_model(family, kind):
     table = pd.DataFrame({"y": (np.arange(60) % 9).astype(float)}).astype(kind)
     grid = {"limits": {"mean": (1.0, 20.0)}, "step": 0.02}
     made = syn.Synthesizer("y ~ 1", family=family, mechanism="Censored", epsilon=9.0, m=1, seed=1, **grid)
-    for held, dtype in ((table, "int64"), (pl.from_pandas(table), "Int64"), (pa.Table.from_pandas(table), "int64")):
-        (frame,) = made.fit(held).sample()
+    for source, dtype in ((table, "int64"), (pl.from_pandas(table), "Int64"), (pa.Table.from_pandas(table), "int64")):
+        (frame,) = made.fit(source).sample()
         column = frame.column("y").type if isinstance(frame, pa.Table) else frame["y"].dtype
         assert str(column) == dtype
 
@@ -154,8 +154,8 @@ def test_a_model_of_ones_own_decides_by_its_distribution():
         made = syn.Synthesizer(
             "y ~ 1", family=syn.OwnModel(counts, "y"), mechanism="Censored", epsilon=9.0, m=1, seed=1
         )
-        for held in (table, pl.from_pandas(table)):
-            (frame,) = made.fit(held).sample()
+        for source in (table, pl.from_pandas(table)):
+            (frame,) = made.fit(source).sample()
             assert str(frame["y"].dtype).lower() == "int64"
 
 
@@ -289,8 +289,8 @@ def test_labels_are_those_of_declared_levels(suffix):
 def test_databases_too():
     with duckdb.connect("store.duckdb") as store:
         for name in ("plain", "gaps"):
-            held = VARIANTS[name]  # noqa: F841
-            store.execute(f"CREATE TABLE {name} AS SELECT * REPLACE (age::TINYINT AS age) FROM held")
+            variant = VARIANTS[name]  # noqa: F841
+            store.execute(f"CREATE TABLE {name} AS SELECT * REPLACE (age::TINYINT AS age) FROM variant")
     for name in ("plain", "gaps"):
         (made,) = strict().fit(syn.open_table(f"duckdb://store.duckdb::{name}")).sample()
         assert made.schema == pa.schema(ARROW)
@@ -306,8 +306,8 @@ def test_a_mechanism_that_is_not_strict_keeps_the_tables_types():
 
 @pytest.mark.parametrize("released", [[True, False, True], ["true", "false", "true"]])
 def test_truth_values_declared_of_zeros_and_ones_are_compared_with_them(released):
-    held = read_records(pd.DataFrame({"y": [0, 1, 1]}), ["y"])
-    made = conform(held, read_records(pd.DataFrame({"y": released}), ["y"]))
+    confidential = read_records(pd.DataFrame({"y": [0, 1, 1]}), ["y"])
+    made = conform(confidential, read_records(pd.DataFrame({"y": released}), ["y"]))
     assert dict(zip(made.columns["y"].tolist(), made.counts.tolist(), strict=True)) == {0.0: 1, 1.0: 2}
     with pytest.raises(InputError, match="'y' must hold numbers"):
-        conform(held, read_records(pd.DataFrame({"y": ["true", "perhaps"]}), ["y"]))
+        conform(confidential, read_records(pd.DataFrame({"y": ["true", "perhaps"]}), ["y"]))

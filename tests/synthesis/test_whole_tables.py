@@ -41,6 +41,8 @@ def survey(n=600, seed=1) -> pd.DataFrame:
     return table
 
 
+SMALL = {"m": 1, "seed": 1, "num_draws": 200}
+STRICT = {"mechanism": "Censored", "epsilon": 20.0, **SMALL}
 MODEL = """
 [[column]]
 formula = "sex ~ 1"
@@ -229,17 +231,13 @@ def test_no_record_stands_in_for_another_ones_gap():
 def test_levels_that_occur_do_not_shape_a_strict_design():
     """Declared numbers as a pandas category, and their dummies: the same terms whether or not every level occurs."""
     sizes = []
-    for term, held in product(["g", "C(g)"], ([1, 2, 2, 3, 3, 2] * 20, [2, 2, 3, 3, 2, 2] * 20)):
-        table = pd.DataFrame({"g": pd.Categorical(held), "y": np.arange(120) % 7})
+    for term, values in product(["g", "C(g)"], ([1, 2, 2, 3, 3, 2] * 20, [2, 2, 3, 3, 2, 2] * 20)):
+        table = pd.DataFrame({"g": pd.Categorical(values), "y": np.arange(120) % 7})
         one = Synthesizer(
             ["g ~ 1", f"y ~ {term}"],
             family=["categorical", "poisson"],
             declared={"g": {"levels": [1, 2, 3]}},
-            mechanism="Censored",
-            epsilon=20.0,
-            m=1,
-            seed=1,
-            num_draws=200,
+            **STRICT,
         ).fit(table)
         sizes.append(one.trail_.fits[-1].columns[1].draws.u.shape[1])
         assert set(one.sample()[0]["g"]) <= {1, 2, 3}
@@ -259,9 +257,7 @@ def test_weights_per_column_keep_the_rules_names_and_their_words():
         family=["bernoulli", "poisson"],
         mechanism="LW",
         weights="column",
-        m=1,
-        seed=1,
-        num_draws=200,
+        **SMALL,
     ).fit(survey())
     public = one.guarantee_.public()
     assert public.rules == ("LW",)
@@ -415,6 +411,14 @@ def test_a_run_of_a_model_file_is_a_run_folder(folder):
     assert "age is missing" in results.tables[0].columns
 
 
+def test_rendering_the_pages_of_a_whole_table_again_gives_the_same(folder):
+    """Columns with gaps and categories among them, a round of several columns, statements with lists in them."""
+    paths = [folder / "run" / part / "report.html" for part in ("confidential", "release")]
+    before = [path.read_bytes() for path in paths]
+    assert run("report", folder / "run") == 0
+    assert [path.read_bytes() for path in paths] == before
+
+
 def test_the_pages_show_every_column_and_leak_nothing(folder):
     public = (folder / "run" / "release" / "report.html").read_text()
     confidential = (folder / "run" / "confidential" / "report.html").read_text()
@@ -541,9 +545,9 @@ def test_survey_weights_can_be_synthesized_or_weight_the_measures(tmp_path):
     synthetic = pd.read_csv(tmp_path / "run" / "release" / "synthetic_01.csv")
     assert synthetic["w"].tolist() == table["w"].tolist()
     utility = evaluate(table, [synthetic], public=["sex", "w"], survey_weights="w")
-    held = {(w.column, w.statistic): w for w in utility.weighted}
-    assert held["visits", "mean"].confidential == pytest.approx(np.average(table["visits"], weights=table["w"]))
-    assert held["visits", "mean"].synthetic == pytest.approx(np.average(synthetic["visits"], weights=table["w"]))
+    weighted = {(w.column, w.statistic): w for w in utility.weighted}
+    assert weighted["visits", "mean"].confidential == pytest.approx(np.average(table["visits"], weights=table["w"]))
+    assert weighted["visits", "mean"].synthetic == pytest.approx(np.average(synthetic["visits"], weights=table["w"]))
     with pytest.raises(InputError, match="numbers above 0"):
         evaluate(table, [synthetic], survey_weights="sex")
     rest = Synthesizer(
@@ -552,9 +556,7 @@ def test_survey_weights_can_be_synthesized_or_weight_the_measures(tmp_path):
         declared={"w": {"limits": [0.1, 10]}},
         mechanism="SW",
         epsilon=8.0,
-        m=1,
-        seed=1,
-        num_draws=200,
+        **SMALL,
     ).fit(table)
     assert rest.sample()[0]["w"].between(0.1, 10).all()
 
@@ -619,20 +621,16 @@ def test_types_of_a_strict_release_tell_of_no_gap(name):
     declared = {"visits": {"missing": "model"}, "size": {"levels": [1, 2, 3], "missing": "model"}}
     types = []
     for gap in (False, True):
-        held = table.copy()
+        gapped = table.copy()
         if gap:
-            held[name] = held[name].astype(float)
-            held.loc[0, name] = np.nan
+            gapped[name] = gapped[name].astype(float)
+            gapped.loc[0, name] = np.nan
         made = Synthesizer(
             ["visits ~ 1", "size ~ 1"],
             family=["poisson", "categorical"],
             declared=declared,
-            mechanism="Censored",
-            epsilon=20.0,
-            m=1,
-            seed=1,
-            num_draws=200,
-        ).fit(held)
+            **STRICT,
+        ).fit(gapped)
         types.append(made.sample()[0].dtypes.astype(str).to_dict())
     assert types[0] == types[1] == {"visits": "Int64", "size": "Int64"}
 
@@ -654,17 +652,17 @@ def test_fractions_are_refused_where_whole_numbers_were_declared():
 def test_zeros_of_their_own_stand_beside_the_limits(family, limits, share):
     """They are kept as often as they come, and no other value becomes one."""
     rng = np.random.default_rng(0)
-    held = np.clip(rng.poisson(4, 2_000), limits[0], 10) * (rng.random(2_000) < (share or 1.1))
-    held[:2] = 0
+    values = np.clip(rng.poisson(4, 2_000), limits[0], 10) * (rng.random(2_000) < (share or 1.1))
+    values[:2] = 0
     declared = {"y": {"limits": limits, "whole": True}}
     given = {"family": family, "declared": declared, "mechanism": "Unweighted", "m": 1, "seed": 1}
-    made = Synthesizer(["y ~ 1"], **given).fit(pd.DataFrame({"y": held})).sample()[0]["y"]
-    expected = np.mean(held == 0)
+    made = Synthesizer(["y ~ 1"], **given).fit(pd.DataFrame({"y": values})).sample()[0]["y"]
+    expected = np.mean(values == 0)
     assert np.mean(made == 0) == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) * 2 / 2_000) + 1e-3)
     assert made[made != 0].between(*limits).all()
-    held[5] = 99
+    values[5] = 99
     with pytest.raises(InputError, match="'y' must lie within its declared limits"):
-        Synthesizer(["y ~ 1"], **given).fit(pd.DataFrame({"y": held}))
+        Synthesizer(["y ~ 1"], **given).fit(pd.DataFrame({"y": values}))
 
 
 def test_whole_numbers_brought_to_fractional_limits_stay_within():

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
+from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.opening import open_table
 from alphasynth.tables.records import Records
 
@@ -19,7 +20,7 @@ SECRET = "90210777"  # stands for a confidential value: it must never be in a me
 
 
 def read(path, names, public=(), **options):
-    grouped = open_table(path, **options).group(list(names), list(public))
+    grouped = open_table(path, text=TextFormat(**options)).group(list(names), list(public))
     return Records.from_grouped(grouped), grouped
 
 
@@ -148,7 +149,7 @@ def test_an_error_far_into_a_file_gives_its_line(tmp_path):
 @pytest.mark.parametrize(("option", "value"), [("delimiter", ",,"), ("delimiter", '"'), ("encoding", "klingon")])
 def test_options_that_make_no_sense(tmp_path, option, value):
     with pytest.raises(InputError, match=f"{option} must be"):
-        open_table(write(tmp_path / "t.csv", "y\n1\n2\n"), **{option: value})
+        open_table(write(tmp_path / "t.csv", "y\n1\n2\n"), text=TextFormat(**{option: value}))
 
 
 def test_a_name_with_wildcards_means_itself(tmp_path):
@@ -203,7 +204,7 @@ def test_what_a_csv_writer_writes_is_read_back(tmp_path_factory, names, rows, de
     writer.writerows([names, *rows])
     path = tmp_path_factory.mktemp("csv") / "t.csv"
     path.write_bytes(text.getvalue().encode())
-    table = open_table(path, delimiter=delimiter, verbatim=True)
+    table = open_table(path, text=TextFormat(delimiter, verbatim=True))
     assert list(table.column_names) == names
     grouped = table.group(names[:1], names[1:])
     read_back = grouped.public.take(grouped.index).to_pydict()

@@ -200,9 +200,9 @@ def test_suggestions_of_families_need_positive_limits_where_these_do():
         (column,) = suggested_of(pd.DataFrame({"y": values})).columns
         assert column.family == family
         low, high = column.declared.limits
-        held = values[values != 0]
-        assert low < held.min()
-        assert high > held.max()
+        nonzero = values[values != 0]
+        assert low < nonzero.min()
+        assert high > nonzero.max()
         assert (low > 0) == (family != "normal")
 
 

@@ -11,7 +11,7 @@ from alphasynth.tables.opening import open_table
 
 
 @pytest.mark.parametrize(
-    ("held", "family"),
+    ("values", "family"),
     [
         (Moments(1000, 30, 0.0, True, 100.0, 900.0), "negative_binomial"),
         (Moments(1000, 30, 0.0, True, 100.0, 105.0), "poisson"),
@@ -22,8 +22,8 @@ from alphasynth.tables.opening import open_table
         (Moments(1000, 3), None),
     ],
 )
-def test_a_family_is_suggested_where_one_suits(held, family):
-    assert suggest(held)[0] == family
+def test_a_family_is_suggested_where_one_suits(values, family):
+    assert suggest(values)[0] == family
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])

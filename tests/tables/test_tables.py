@@ -23,6 +23,7 @@ from engines import need
 
 N = 3_000
 NAMES = ["visits", "sex", "age"]
+VERBATIM = syn.TextFormat(verbatim=True)
 
 
 def people() -> pd.DataFrame:
@@ -191,7 +192,7 @@ def test_rows_of_a_unit_are_chosen_without_regard_to_their_values(tmp_path, valu
 def test_units_are_told_apart_by_what_they_mean(tmp_path):
     (tmp_path / "t.csv").write_text('u,v,y\n1,a,5\n1.0, a,6\n" 1",a ,7\n2,b,8\n')
     for unit in "uv":
-        grouped = open_table(tmp_path / "t.csv", unit=unit, max_rows=1, verbatim=True).group(["y"], [])
+        grouped = open_table(tmp_path / "t.csv", unit=unit, max_rows=1, text=VERBATIM).group(["y"], [])
         assert grouped.counts.sum() == 2
     (tmp_path / "gaps.csv").write_text("u,v,y\n1,a,5\nNA,NA,6\n,,7\n2,b,8\n")
     pd.DataFrame({"u": [1.0, np.nan, np.nan, 2.0], "v": ["a", "", " ", "b"], "y": [5, 6, 7, 8]}).to_feather(
@@ -200,7 +201,7 @@ def test_units_are_told_apart_by_what_they_mean(tmp_path):
     for name in ("gaps.csv", "t.arrow"):
         for unit in "uv":
             with pytest.raises(InputError, match="must have no missing values, found 2"):
-                open_table(tmp_path / name, unit=unit, max_rows=1, verbatim=True).group(["y"], [])
+                open_table(tmp_path / name, unit=unit, max_rows=1, text=VERBATIM).group(["y"], [])
 
 
 @pytest.mark.parametrize("kind", ["string", "dictionary"])

@@ -20,6 +20,7 @@ from alphasynth.pages.images import save
 from alphasynth.pages.marks import Figure, Panel, Points
 from alphasynth.pages.page import Page, Section, figure_block, render
 from alphasynth.runs.results import read_run
+from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.opening import open_table
 from alphasynth.tables.text_cells import guarded, guarded_column, unguarded, unguarded_sql
 from command_line import run
@@ -156,7 +157,7 @@ def test_a_table_of_someone_else_s_is_read_as_it_is(tmp_path):
     table = open_table(tmp_path / "t.csv")
     assert table.column_names == ("'=a", "y")
     assert table.group(["'=a"], ()).columns["'=a"].to_pylist() == ["'=b"]
-    table = open_table(tmp_path / "t.csv", guarded=True)
+    table = open_table(tmp_path / "t.csv", text=TextFormat(guarded=True))
     assert table.column_names == ("=a", "y")
     assert table.group(["=a"], ()).columns["=a"].to_pylist() == ["=b"]
 

@@ -31,9 +31,10 @@ def inspect(
     as_json: Json = False,
 ) -> None:
     """Show a table's columns, types and distinct values, or suggest a model of all; for its holder's eyes only."""
+    from alphasynth.tables.csv_files import TextFormat
     from alphasynth.tables.opening import open_table
 
-    opened = open_table(table, delimiter=delimiter, encoding=encoding or Settings.encoding)
+    opened = open_table(table, text=TextFormat(delimiter, encoding or Settings.encoding))
     if suggest is not None:
         _suggest(opened, suggest, split(public) or ())
         return

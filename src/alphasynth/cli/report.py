@@ -73,11 +73,11 @@ def evaluate(
 ) -> None:
     """Compare synthetic tables with the confidential one: utility and empirical risk. The output is confidential."""
     from alphasynth.pages.measures import VECTOR_WEIGHTS, is_vector
-    from alphasynth.runs.evaluate import Request, run
+    from alphasynth.runs.evaluate import EvaluationSettings, run
 
     if page is not None:
         _check_page(page)
-    asked = Request(
+    asked = EvaluationSettings(
         confidential=confidential,
         synthetic=tuple(synthetic),
         columns=split(columns),
@@ -159,10 +159,11 @@ def report(
 ) -> None:
     """Render a run's two pages again: release/report.html may be published, confidential/report.html must not."""
     from alphasynth.runs.report import FIGURES, NAME, write_pages
+    from alphasynth.runs.results import read_run
 
     if not run.is_dir():
         raise InputError(f"a run folder must exist, found none at {str(run)!r}")
-    rendered = write_pages(run, figures, SIGNALS)
+    rendered = write_pages(run, read_run(run), figures, SIGNALS)
     if not rendered.releasable:
         typer.echo("NOT FOR RELEASE: the seed was fixed, so who guesses it can repeat the run.")
     typer.echo(f"{run}/confidential/{NAME}: everything; not for release")

@@ -97,6 +97,8 @@ def evaluate(
     rng = np.random.default_rng(SEED)
     numeric = [name for name in records.columns if is_numeric(records.columns[name])]
     compared = [name for name in numeric if name not in public]
+    if regressions is None:
+        regressions = _default_regression(names, numeric, records)
     return Utility(
         n=records.n,
         rows=int(np.mean([table.n for table in tables])),
@@ -114,7 +116,7 @@ def evaluate(
         associations=tuple(
             _associate(pair, records, tables) for pair in pairs(records) if not {pair.one, pair.other} <= set(public)
         ),
-        coefficients=tuple(_coefficients(regressions, names, numeric, records, tables, draws, scalar)),
+        coefficients=tuple(_coefficients(regressions, records, tables, draws, scalar)),
         shares=tuple(
             share
             for name in records.columns
@@ -223,16 +225,12 @@ def _associate(pair: Pair, records: Records, tables: Sequence[Records]) -> Assoc
 
 
 def _coefficients(
-    regressions: Sequence[str] | None,
-    names: Sequence[str],
-    numeric: Sequence[str],
+    regressions: Sequence[str],
     records: Records,
     tables: list[Records],
     draws: Sequence[int] | None,
     scalar: float | str | None,
 ) -> list[Coefficient]:
-    if regressions is None:
-        regressions = _default_regression(names, numeric, records)
     found = []
     rows = [table.n for table in tables]
     for formula in regressions:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import jax.numpy as jnp
-import numpy as np
 
-from alphasynth.models.model import Array, Columns, Model, Prior, Theta
+from alphasynth.models.model import Array, Columns, Model, Theta, prior_inside, simulate_inside
 
 LOW, HIGH = "low", "high"  # columns of the limits
 
@@ -17,11 +16,7 @@ class Clipped:
     """A model whose log-likelihood is clipped to [low, high] of each line; what is not a number is at `low`."""
 
     model: Model
-
-    @property
-    def prior(self) -> Prior:
-        """The model's own."""
-        return self.model.prior
+    prior, simulate = property(prior_inside), simulate_inside
 
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """f by row, within its limits."""
@@ -30,7 +25,3 @@ class Clipped:
         inside = (value > low) & (value < high)
         # The inner `where` keeps derivatives finite where the value is not.
         return jnp.where(inside, jnp.where(inside, value, 0.0), jnp.where(value >= high, high, low))
-
-    def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
-        """Response values of new records, by the model itself."""
-        return self.model.simulate(rng, theta, columns, rows)

@@ -22,8 +22,9 @@ from alphasynth.models.model import (
     Densities,
     Model,
     PowerSums,
-    Prior,
     Theta,
+    prior_inside,
+    simulate_inside,
 )
 from alphasynth.privacy.accounting import in_two_parts
 
@@ -72,11 +73,7 @@ class Bounded:
     model: Model
     contribution: Contribution
     epsilon: float
-
-    @property
-    def prior(self) -> Prior:
-        """The model's own."""
-        return self.model.prior
+    prior, simulate = property(prior_inside), simulate_inside
 
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """The contribution g(x_i, theta) by row, in [-epsilon, 0]."""
@@ -87,21 +84,13 @@ class Bounded:
         clipped = jnp.where(inside, jnp.where(inside, value, 0.0), jnp.where(at_top, 0.0, -self.epsilon))
         return jnp.where(columns[TAKES_PART] > 0, clipped, 0.0) if TAKES_PART in columns else clipped
 
-    def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
-        """Response values of new records, by the model itself."""
-        return self.model.simulate(rng, theta, columns, rows)
-
 
 @dataclass(frozen=True)
 class PartlyHeld:
     """A model of a column that not all records hold: those without a value add nothing, whatever the parameters are."""
 
     model: ColumnFamily
-
-    @property
-    def prior(self) -> Prior:
-        """The model's own."""
-        return self.model.prior
+    prior, simulate = property(prior_inside), simulate_inside
 
     def coordinates(self, covariates: bool) -> list[str]:
         """The model's own."""
@@ -110,10 +99,6 @@ class PartlyHeld:
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
         """f by row; 0 where there is no value."""
         return jnp.where(columns[TAKES_PART] > 0, self.model.log_lik(theta, columns), 0.0)
-
-    def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
-        """Response values of new records, by the model itself."""
-        return self.model.simulate(rng, theta, columns, rows)
 
 
 def bare(model: Model) -> Model:

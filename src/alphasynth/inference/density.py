@@ -99,7 +99,12 @@ def derivatives(model: Model, u: Array, data: Data) -> tuple[Array, Array, Array
     """
 
     def three(function: Callable[[Array], Array]) -> tuple[Array, Array, Array]:
-        return (*jax.value_and_grad(function)(u), jax.hessian(function)(u))
+        def gradient(v: Array) -> tuple[Array, tuple[Array, Array]]:
+            value, slope = jax.value_and_grad(function)(v)
+            return slope, (value, slope)
+
+        hessian, (value, slope) = jax.jacfwd(gradient, has_aux=True)(u)
+        return value, slope, hessian
 
     def step(block: Any, first: Array, sums: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         return jax.tree.map(jnp.add, sums, three(lambda v: _block_density(model, v, block)))

@@ -45,25 +45,31 @@ def find_mode(model: Model, start: Array, data: Data) -> Mode:
     data = taking_part(data)
 
     def climb(at: _Climb) -> _Climb:
+        first = at.steps < 0  # nothing is known yet but where to begin
         factor = inverse_factor(at.hessian, at.damping)
         step = factor @ (factor.T @ at.gradient)
-        u = at.u + step
+        u = jnp.where(first, at.u, at.u + step)
         value, gradient, hessian = derivatives(model, u, data)
         finite = jnp.isfinite(value) & jnp.isfinite(gradient).all() & jnp.isfinite(hessian).all()
-        up = finite & (value >= at.value)
+        up = finite & (first | (value >= at.value))
         # After a step up trust the curvature more; after a refused one shorten the next.
         damping = jnp.where(up, jnp.where(at.damping < 1e-6, 0.0, at.damping * 0.1), jnp.maximum(at.damping * 10, 1e-3))
         u, value, gradient, hessian = jax.tree.map(
             lambda new, old: jnp.where(up, new, old), (u, value, gradient, hessian), at[:4]
         )
-        return _Climb(u, value, gradient, hessian, damping, at.steps + 1, 0.5 * at.gradient @ step)
+        gain = jnp.where(first, jnp.inf, 0.5 * at.gradient @ step)
+        return _Climb(u, value, gradient, hessian, damping, at.steps + 1, gain)
 
     def unfinished(at: _Climb) -> Array:
         settled = (at.gain < TOLERANCE) & (at.damping < 1)
         stuck = at.damping > 1e12
         return (at.steps < MOST_STEPS) & ~settled & ~stuck
 
-    begin = _Climb(start, *derivatives(model, start, data), jnp.array(0.0), jnp.array(0), jnp.array(jnp.inf))
+    # The derivatives stand in the loop alone: a second copy of them would take as long again to compile.
+    unknown = jnp.full((len(start), len(start)), jnp.nan)
+    begin = _Climb(
+        start, unknown[0, 0], unknown[0], unknown, damping=jnp.array(0.0), steps=jnp.array(-1), gain=jnp.array(jnp.inf)
+    )
     end = jax.lax.while_loop(unfinished, climb, begin)
     return Mode(end.u, inverse_factor(end.hessian, jnp.array(0.0)))
 

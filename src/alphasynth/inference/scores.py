@@ -8,14 +8,15 @@ elementwise over whole blocks of one size: what a row's score is does not depend
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import digamma
 
 from alphasynth.errors import InputError
-from alphasynth.inference.level_scores import OfBernoulli, OfCategorical, OfOrdinal
+from alphasynth.inference.level_scores import BERNOULLI, categorical, ordinal
+from alphasynth.inference.score_family import Family, Residuals, as_they_are, only_beta
 from alphasynth.models.categories import Bernoulli, Categorical, Ordinal
 from alphasynth.models.continuous import LARGEST_SHAPE, SMALLEST_SD, Gamma, Normal
 from alphasynth.models.counts import NegativeBinomial, Poisson, count_columns
@@ -29,183 +30,128 @@ LOG_PHI = (math.log(1e-3), math.log(1e5))
 TINIEST = 1e-6  # part of an sd or a shape above its limit, where a draw lies at the limit
 
 
-class Family(Protocol):
-    """What a family's scores are made of."""
-
-    @property
-    def predictors(self) -> int:
-        """Number of linear predictors."""
-        ...
-
-    @property
-    def extras(self) -> int:
-        """Number of parameters beside the coefficients."""
-        ...
-
-    def residuals(
-        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Derivatives by predictor and by further parameter, each by row."""
-        ...
-
-    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        """The sampler's coordinates u (D,) at these parameters, brought within what the family allows."""
-        ...
-
-    def read(self, y: np.ndarray) -> Columns:
-        """What scores read of simulated values."""
-        ...
+def _normal(columns: Columns, eta: list[np.ndarray], extra: np.ndarray) -> Residuals:
+    """z / sd, and z^2 - 1."""
+    sd = math.exp(extra[0])
+    z = (columns["y"] - eta[0]) / sd
+    return [z / sd], [z * z - 1]
 
 
-@dataclass(frozen=True)
-class OfNormal:
-    """The mean of a scaled value is the predictor; the further parameter is log sd."""
-
-    predictors = 1
-    extras = 1
-
-    def residuals(
-        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """z / sd, and z^2 - 1."""
-        sd = math.exp(extra[0])
-        z = (columns["y"] - eta[0]) / sd
-        return [z / sd], [z * z - 1]
-
-    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        """Beta, and the logarithm of what the sd has above its smallest."""
-        above = max(math.exp(min(extra[0], 5.0)) - SMALLEST_SD, TINIEST)
-        return np.append(beta[0], math.log(above))
-
-    def read(self, y: np.ndarray) -> Columns:
-        """Scaled values."""
-        return {"y": y}
+def _normal_coordinates(beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+    """Beta, and the logarithm of what the sd has above its smallest."""
+    above = max(math.exp(min(extra[0], 5.0)) - SMALLEST_SD, TINIEST)
+    return np.append(beta[0], math.log(above))
 
 
-@dataclass(frozen=True)
-class OfGamma:
-    """The log mean, as a share of the upper limit, is the predictor; the further parameter is log shape."""
-
-    predictors = 1
-    extras = 1
-
-    def residuals(
-        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Shape times (y / mean - 1), and the derivative by log shape."""
-        shape = math.exp(extra[0])
-        ratio = columns["y"] * np.exp(-eta[0])
-        by_shape = shape * (extra[0] + 1 - float(digamma(shape)) - eta[0] + columns["log_y"] - ratio)
-        return [shape * (ratio - 1)], [by_shape]
-
-    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        """Beta, and minus the logarithm of what 1 / shape has above its smallest."""
-        above = max(math.exp(min(-extra[0], 20.0)) - 1 / LARGEST_SHAPE, TINIEST)
-        return np.append(beta[0], -math.log(above))
-
-    def read(self, y: np.ndarray) -> Columns:
-        """Shares of the upper limit, and their logarithms."""
-        return {"y": y, "log_y": np.log(y)}
+# The mean of a scaled value is the predictor; the further parameter is log sd.
+NORMAL = Family(1, 1, _normal, _normal_coordinates, as_they_are)
 
 
-@dataclass(frozen=True)
-class OfPoisson:
-    """The log mean is the predictor."""
-
-    predictors = 1
-    extras = 0
-
-    def residuals(
-        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """The count less its mean."""
-        return [columns["y"] - np.exp(eta[0])], []
-
-    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        """Beta."""
-        return beta[0]
-
-    def read(self, y: np.ndarray) -> Columns:
-        """Counts."""
-        return count_columns(np.asarray(y, np.float64))
+def _gamma(columns: Columns, eta: list[np.ndarray], extra: np.ndarray) -> Residuals:
+    """Shape times (y / mean - 1), and the derivative by log shape."""
+    shape = math.exp(extra[0])
+    ratio = columns["y"] * np.exp(-eta[0])
+    by_shape = shape * (extra[0] + 1 - float(digamma(shape)) - eta[0] + columns["log_y"] - ratio)
+    return [shape * (ratio - 1)], [by_shape]
 
 
-@dataclass(frozen=True)
-class OfNegativeBinomial:
-    """The log mean is the predictor; the further parameter is log phi."""
-
-    predictors = 1
-    extras = 1
-
-    def residuals(
-        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """(y - mu) / (1 + mu / phi), and the derivative by log phi."""
-        phi = math.exp(min(max(extra[0], LOG_PHI[0]), LOG_PHI[1]))
-        y, mu = columns["y"], np.exp(eta[0])
-        rising = digamma(y + phi) - float(digamma(phi))
-        by_phi = phi * (rising - np.log1p(mu / phi) + (mu - y) / (phi + mu))
-        return [(y - mu) / (1 + mu / phi)], [by_phi]
-
-    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        """Beta and log phi."""
-        return np.append(beta[0], min(max(extra[0], LOG_PHI[0]), LOG_PHI[1]))
-
-    def read(self, y: np.ndarray) -> Columns:
-        """Counts."""
-        return count_columns(np.asarray(y, np.float64))
+def _gamma_coordinates(beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+    """Beta, and minus the logarithm of what 1 / shape has above its smallest."""
+    above = max(math.exp(min(-extra[0], 20.0)) - 1 / LARGEST_SHAPE, TINIEST)
+    return np.append(beta[0], -math.log(above))
 
 
-@dataclass(frozen=True)
-class OfTruncated:
-    """Counts of an inner family given that they are above 0: its derivatives less those of log(1 - p(0))."""
+def _with_logarithms(y: np.ndarray) -> Columns:
+    """Shares of the upper limit, and their logarithms."""
+    return {"y": y, "log_y": np.log(y)}
 
-    inner: OfPoisson | OfNegativeBinomial
-    predictors = 1
 
-    @property
-    def extras(self) -> int:
-        """The inner family's."""
-        return self.inner.extras
+# The log mean, as a share of the upper limit, is the predictor; the further parameter is log shape.
+GAMMA = Family(1, 1, _gamma, _gamma_coordinates, _with_logarithms)
 
-    def residuals(
-        self, columns: Columns, eta: list[np.ndarray], extra: np.ndarray
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """With L = log p(0), the inner family's plus L' p(0) / (1 - p(0))."""
-        by_predictor, more = self.inner.residuals(columns, eta, extra)
-        mu = np.exp(eta[0])
-        if isinstance(self.inner, OfPoisson):
-            return [by_predictor[0] - mu / np.expm1(mu)], more
-        phi = math.exp(min(max(extra[0], LOG_PHI[0]), LOG_PHI[1]))
-        rising = np.log1p(mu / phi)
-        odds = 1 / np.expm1(phi * rising)
-        by_eta, by_phi = -mu / (1 + mu / phi), phi * (mu / (phi + mu) - rising)
-        return [by_predictor[0] + by_eta * odds], [more[0] + by_phi * odds]
 
-    def coordinates(self, beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        """The inner family's."""
-        return self.inner.coordinates(beta, extra)
+def _counts(y: np.ndarray) -> Columns:
+    """Counts."""
+    return count_columns(np.asarray(y, np.float64))
 
-    def read(self, y: np.ndarray) -> Columns:
-        """Counts."""
-        return self.inner.read(y)
+
+def _poisson(columns: Columns, eta: list[np.ndarray], extra: np.ndarray) -> Residuals:
+    """The count less its mean."""
+    return [columns["y"] - np.exp(eta[0])], []
+
+
+# The log mean is the predictor.
+POISSON = Family(1, 0, _poisson, only_beta, _counts)
+
+
+def _phi(extra: np.ndarray) -> float:
+    """The dispersion of counts, within what can be told apart."""
+    return math.exp(min(max(extra[0], LOG_PHI[0]), LOG_PHI[1]))
+
+
+def _negative_binomial(columns: Columns, eta: list[np.ndarray], extra: np.ndarray) -> Residuals:
+    """(y - mu) / (1 + mu / phi), and the derivative by log phi."""
+    phi = _phi(extra)
+    y, mu = columns["y"], np.exp(eta[0])
+    rising = digamma(y + phi) - float(digamma(phi))
+    by_phi = phi * (rising - np.log1p(mu / phi) + (mu - y) / (phi + mu))
+    return [(y - mu) / (1 + mu / phi)], [by_phi]
+
+
+def _negative_binomial_coordinates(beta: np.ndarray, extra: np.ndarray) -> np.ndarray:
+    """Beta and log phi."""
+    return np.append(beta[0], min(max(extra[0], LOG_PHI[0]), LOG_PHI[1]))
+
+
+# The log mean is the predictor; the further parameter is log phi.
+NEGATIVE_BINOMIAL = Family(1, 1, _negative_binomial, _negative_binomial_coordinates, _counts)
+
+
+def _truncated_poisson(columns: Columns, eta: list[np.ndarray], extra: np.ndarray) -> Residuals:
+    """With L = log p(0), those of all counts plus L' p(0) / (1 - p(0))."""
+    (by_predictor,), _ = _poisson(columns, eta, extra)
+    mu = np.exp(eta[0])
+    return [by_predictor - mu / np.expm1(mu)], []
+
+
+def _truncated_negative_binomial(columns: Columns, eta: list[np.ndarray], extra: np.ndarray) -> Residuals:
+    """As of `_truncated_poisson`, and likewise by log phi."""
+    (by_predictor,), (more,) = _negative_binomial(columns, eta, extra)
+    phi, mu = _phi(extra), np.exp(eta[0])
+    rising = np.log1p(mu / phi)
+    odds = 1 / np.expm1(phi * rising)
+    by_eta, by_phi = -mu / (1 + mu / phi), phi * (mu / (phi + mu) - rising)
+    return [by_predictor + by_eta * odds], [more + by_phi * odds]
+
+
+# Counts given that they are above 0: derivatives less those of log(1 - p(0)).
+TRUNCATED_POISSON = replace(POISSON, residuals=_truncated_poisson)
+TRUNCATED_NEGATIVE_BINOMIAL = replace(NEGATIVE_BINOMIAL, residuals=_truncated_negative_binomial)
 
 
 def family_of(model: Any) -> Family:
     """The scores of a model; raise `InputError` for one that has none."""
     if isinstance(model, ZeroTruncated):
-        return OfTruncated(OfPoisson() if isinstance(model.inner, Poisson) else OfNegativeBinomial())
+        return TRUNCATED_POISSON if isinstance(model.inner, Poisson) else TRUNCATED_NEGATIVE_BINOMIAL
     if isinstance(model, Categorical):
-        return OfCategorical(model.levels)
+        return categorical(model.levels)
     if isinstance(model, Ordinal):
-        return OfOrdinal(model.levels)
-    plain: dict[type, Family] = {Bernoulli: OfBernoulli(), Normal: OfNormal(), Gamma: OfGamma()}
-    plain |= {Poisson: OfPoisson(), NegativeBinomial: OfNegativeBinomial()}
-    if type(model) not in plain:
+        return ordinal(model.levels)
+    if type(model) not in FAMILIES:
         raise InputError(
             "Scored must have a column of a built-in family (one in two parts as two columns), found another model"
         )
-    return plain[type(model)]
+    return FAMILIES[type(model)]
+
+
+# Families whose scores are the same for every model of the family.
+FAMILIES: dict[type, Family] = {
+    Bernoulli: BERNOULLI,
+    Normal: NORMAL,
+    Gamma: GAMMA,
+    Poisson: POISSON,
+    NegativeBinomial: NEGATIVE_BINOMIAL,
+}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 
 from alphasynth.inference.contribution import weighted
 from alphasynth.inference.sampler import Draws
-from alphasynth.mechanisms.fit import Fit, Problem, fit
+from alphasynth.mechanisms.fit import Fit, Problem, fit, freeze
 from alphasynth.mechanisms.lipschitz import Lipschitz, larger
 from alphasynth.privacy.randomness import Key, child
 from alphasynth.tables.records import Records
@@ -71,8 +71,7 @@ class JointFit:
 
     def __post_init__(self) -> None:
         """Freeze the arrays that the privacy numbers come from."""
-        self.alpha_distinct.setflags(write=False)
-        self.largest_distinct.setflags(write=False)
+        freeze(self.alpha_distinct, self.largest_distinct)
 
     @property
     def alpha(self) -> np.ndarray:

@@ -119,6 +119,12 @@ def check_settings(sampler: object, num_draws: object, thresh: object) -> None:
         raise InputError(f"thresh must keep at least {FEWEST_DRAWS} draws, found {found(thresh)} of {draws:,}")
 
 
+def freeze(*arrays: np.ndarray) -> None:
+    """Let no one write to these arrays any more."""
+    for array in arrays:
+        array.setflags(write=False)
+
+
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A round's outcome (confidential). `_distinct`: one entry per distinct row of the records.
@@ -135,13 +141,7 @@ class Fit:
 
     def __post_init__(self) -> None:
         """Freeze the arrays that the privacy numbers come from."""
-        self.alpha_distinct.setflags(write=False)
-        self.largest_distinct.setflags(write=False)
-
-    @property
-    def alpha(self) -> np.ndarray:
-        """Weights (n,) in the table's own row order."""
-        return self.records.expand(self.alpha_distinct)
+        freeze(self.alpha_distinct, self.largest_distinct)
 
     @property
     def attempts(self) -> tuple[int, ...]:

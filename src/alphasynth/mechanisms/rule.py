@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
@@ -58,6 +59,7 @@ class Rule(Protocol):
         ...
 
 
+R = TypeVar("R", bound=Rule)
 # The Lipschitz bound that another rule's weights would have in this place.
 BoundOf = Callable[[Rule], float]
 
@@ -70,6 +72,21 @@ def aim_of(rule: Rule, before: JointFit, target: float | None, bound_of: BoundOf
 def begin_at(value: object) -> float:
     """Where a search begins that has a number to begin at, else 1."""
     return value if isinstance(value, float) and value > 0 else 1.0
+
+
+def no_aim(rule: Rule, before: JointFit, bound_of: BoundOf) -> Aim | None:
+    """`aim` of rules that have none of their own."""
+    return None
+
+
+def from_its_dial(rule: Rule, before: JointFit, bound: float) -> float:
+    """`guess` of rules whose search begins where their number stands."""
+    return begin_at(getattr(rule, rule.dial))
+
+
+def with_dial(rule: R, value: float) -> R:
+    """`turned` of rules that take any number: the same rule with its number at another value."""
+    return cast(R, replace(cast(Any, rule), **{rule.dial: value}))
 
 
 def begin_in_proportion(before: JointFit, bound: float, value: object) -> float:

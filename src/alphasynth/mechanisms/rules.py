@@ -14,14 +14,16 @@ from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.rule import (
     Aim,
     BoundOf,
-    begin_at,
     begin_in_proportion,
     check_scale_and_shift,
     checked_weights,
+    from_its_dial,
     from_risk,
     is_finite,
     level,
+    no_aim,
     rescale,
+    with_dial,
 )
 from alphasynth.tables.nearness import count_inside, count_inside_all, count_near, numbers_of
 from alphasynth.tables.records import Records
@@ -42,22 +44,11 @@ class LW:
     dial = "scale"
     highest = math.inf
     unset = False
+    aim, guess, turned = no_aim, from_its_dial, with_dial
 
     def __post_init__(self) -> None:
         """Refuse a negative scale and a scale or shift that is not finite."""
         check_scale_and_shift(self.scale, self.shift)
-
-    def aim(self, before: JointFit, bound_of: BoundOf) -> Aim | None:
-        """None of its own."""
-        return None
-
-    def guess(self, before: JointFit, bound: float) -> float:
-        """Where it stands."""
-        return begin_at(self.scale)
-
-    def turned(self, value: float) -> LW:
-        """With another scale."""
-        return replace(self, scale=value)
 
     def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha from the last fit's F."""
@@ -85,6 +76,7 @@ class CW:
     dial = "scale"
     highest = math.inf
     unset = False
+    aim, guess, turned = no_aim, from_its_dial, with_dial
 
     def __post_init__(self) -> None:
         """Refuse a radius that is not positive, a negative scale, and what is not finite."""
@@ -103,18 +95,6 @@ class CW:
             raise InputError(f"within must name columns, found {found(self.within)}")
         object.__setattr__(self, "within", tuple(within))
         check_scale_and_shift(self.scale, self.shift)
-
-    def aim(self, before: JointFit, bound_of: BoundOf) -> Aim | None:
-        """None of its own."""
-        return None
-
-    def guess(self, before: JointFit, bound: float) -> float:
-        """Where it stands."""
-        return begin_at(self.scale)
-
-    def turned(self, value: float) -> CW:
-        """With another scale."""
-        return replace(self, scale=value)
 
     def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha from the response's values; a record whose F_i is not finite takes weight 0."""
@@ -196,6 +176,7 @@ class Reweight:
     k: float | Literal["auto"] = "auto"
     dial = "k"
     highest = math.inf
+    turned = with_dial
 
     def __post_init__(self) -> None:
         """Refuse a k that is not positive."""
@@ -214,10 +195,6 @@ class Reweight:
     def guess(self, before: JointFit, bound: float) -> float:
         """In proportion to the bound."""
         return begin_in_proportion(before, bound, self.k)
-
-    def turned(self, value: float) -> Reweight:
-        """With another k."""
-        return replace(self, k=value)
 
     def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha from the last fit's F and Delta; 1 where F_i is 0, 0 where it is not finite."""
@@ -239,23 +216,12 @@ class BW:
     dial = "bound"
     highest = math.inf
     unset = False
+    aim, guess, turned = no_aim, from_its_dial, with_dial
 
     def __post_init__(self) -> None:
         """Refuse a cap outside (0, 1]."""
         if not (isinstance(self.cap, str) and self.cap == "auto") and not (is_finite(self.cap) and 0 < self.cap <= 1):
             raise InputError(f"cap must be 'auto' or above 0 and at most 1, found {found(self.cap)}")
-
-    def aim(self, before: JointFit, bound_of: BoundOf) -> Aim | None:
-        """None of its own."""
-        return None
-
-    def guess(self, before: JointFit, bound: float) -> float:
-        """Where it stands."""
-        return begin_at(self.bound)
-
-    def turned(self, value: float) -> BW:
-        """With another bound."""
-        return replace(self, bound=value)
 
     def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha from F; a record whose F_i is not finite takes weight 0."""
@@ -272,24 +238,13 @@ class Given:
     dial = "factor"
     highest = math.inf
     unset = False
+    aim, guess, turned = no_aim, from_its_dial, with_dial
 
     def __post_init__(self) -> None:
         """Refuse weights that are not numbers in [0, 1]."""
         object.__setattr__(self, "alpha", checked_weights(self.alpha))
         if not (is_finite(self.factor) and self.factor > 0):
             raise InputError(f"factor must be positive and finite, found {found(self.factor)}")
-
-    def aim(self, before: JointFit, bound_of: BoundOf) -> Aim | None:
-        """None of its own."""
-        return None
-
-    def guess(self, before: JointFit, bound: float) -> float:
-        """Where it stands."""
-        return begin_at(self.factor)
-
-    def turned(self, value: float) -> Given:
-        """With another common factor."""
-        return replace(self, factor=value)
 
     def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha: the given weights, at most 1; a record whose F_i is not finite takes weight 0."""

@@ -12,11 +12,21 @@ import numpy as np
 from alphasynth.errors import InputError
 from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.model import Array, Columns, Theta, linear
-from alphasynth.models.priors import LinearPrior, OrdinalPrior
+from alphasynth.models.priors import LinearPrior, OrdinalPrior, linear_coordinates
 from alphasynth.tables.declared import Declared, codes_of
 
 # More coefficients than this take minutes and more to draw: (levels - 1) times the terms of the formula.
 MOST_COEFFICIENTS = 100
+
+
+def read_codes(model: object, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
+    """What models of levels read of the response: codes."""
+    return {"y": codes_of(name, values, declared)}
+
+
+def certain(model: object, columns: Columns) -> np.ndarray:
+    """f*, the largest log-likelihood of a level: 0, of a probability of 1."""
+    return np.zeros(len(columns["y"]))
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,7 @@ class Bernoulli:
     """Two levels: the logit of the second one's probability is X beta."""
 
     prior: LinearPrior
+    coordinates, read, peak = linear_coordinates, read_codes, certain
 
     @classmethod
     def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Bernoulli:
@@ -31,14 +42,6 @@ class Bernoulli:
         if len(declared.levels) != 2:
             raise InputError(f"column {name!r} must have two levels for bernoulli, found {len(declared.levels)}")
         return cls(LinearPrior(coefficients, K))
-
-    def coordinates(self, covariates: bool) -> list[str]:
-        """Names of the sampler's coordinates."""
-        return self.prior.coefficient_names
-
-    def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
-        """What the model reads of the response."""
-        return {"y": codes_of(name, values, declared)}
 
     def public_starts(self) -> np.ndarray:
         """Where a climb begins that must know nothing of the table: levels that are equally likely."""
@@ -52,10 +55,6 @@ class Bernoulli:
         """Log p(y | theta) by row."""
         eta = linear(theta["beta"], columns)
         return columns["y"] * eta - jnp.logaddexp(0.0, eta)
-
-    def peak(self, columns: Columns) -> np.ndarray:
-        """f*, the largest log-likelihood: 0, of a probability of 1."""
-        return np.zeros(len(columns["y"]))
 
     def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
         """Sum over both levels of p^power."""
@@ -75,13 +74,12 @@ class Categorical:
     prior: LinearPrior
     K: int
     levels: int
+    coordinates, read, peak = linear_coordinates, read_codes, certain
 
     @classmethod
     def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Categorical:
         """The model of a column with at least two levels; raise `InputError` for too many coefficients."""
-        levels = len(declared.levels)
-        if levels < 2:
-            raise InputError(f"column {name!r} must have at least two levels, found {levels}")
+        levels = _at_least(2, "two levels", name, declared)
         size = (levels - 1) * K
         if size > MOST_COEFFICIENTS:
             fewer = f"drop terms from its formula ('{name} ~ 1' takes {levels - 1})"
@@ -92,14 +90,6 @@ class Categorical:
                 f"each of {K} terms): merge rare levels, or {fewer}"
             )
         return cls(LinearPrior(coefficients, size), K, levels)
-
-    def coordinates(self, covariates: bool) -> list[str]:
-        """Names of the sampler's coordinates: K for the second level, K for the third, and so on."""
-        return self.prior.coefficient_names
-
-    def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
-        """What the model reads of the response."""
-        return {"y": codes_of(name, values, declared)}
 
     def public_starts(self) -> np.ndarray:
         """Where a climb begins that must know nothing of the table: levels that are equally likely."""
@@ -123,10 +113,6 @@ class Categorical:
         whole = jnp.concatenate([jnp.zeros((len(eta), 1)), eta], axis=1)
         return jax.nn.log_softmax(whole, axis=1)
 
-    def peak(self, columns: Columns) -> np.ndarray:
-        """f*, the largest log-likelihood: 0, of a probability of 1."""
-        return np.zeros(len(columns["y"]))
-
     def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
         """Sum over the levels of p^power."""
         total = jnp.sum(jnp.exp(power * self._log_p(theta, columns)), axis=1)
@@ -144,13 +130,12 @@ class Ordinal:
 
     prior: OrdinalPrior
     levels: int
+    read, peak = read_codes, certain
 
     @classmethod
     def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Ordinal:
         """The model of a column with at least three levels; the design's first column is its intercept."""
-        levels = len(declared.levels)
-        if levels < 3:
-            raise InputError(f"column {name!r} must have at least three levels for ordinal, found {levels}")
+        levels = _at_least(3, "three levels for ordinal", name, declared)
         if levels - 1 + K - 1 > MOST_COEFFICIENTS:
             raise InputError(
                 f"column {name!r} must take at most {MOST_COEFFICIENTS} parameters, found {levels + K - 2:,}: merge "
@@ -162,10 +147,6 @@ class Ordinal:
         """Names of the sampler's coordinates."""
         more = self.prior.size - self.prior.cuts
         return [f"cut[{i}]" for i in range(self.prior.cuts)] + [f"beta[{i}]" for i in range(more)]
-
-    def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
-        """What the model reads of the response."""
-        return {"y": codes_of(name, values, declared)}
 
     def public_starts(self) -> np.ndarray:
         """Where a climb begins that must know nothing of the table: levels that are equally likely."""
@@ -195,10 +176,6 @@ class Ordinal:
         above = jnp.where(codes > 0, -jnp.logaddexp(0.0, lower), 0.0)
         return below + above + between
 
-    def peak(self, columns: Columns) -> np.ndarray:
-        """f*, the largest log-likelihood: 0, of a probability of 1."""
-        return np.zeros(len(columns["y"]))
-
     def power_sum(self, theta: Theta, columns: Columns, power: float) -> Array:
         """Sum over the levels of p^power."""
         rows = len(columns["X"]) if "X" in columns else 1
@@ -214,6 +191,14 @@ class Ordinal:
         eta = np.asarray(self._eta({name: np.asarray(value) for name, value in theta.items()}, columns))
         below = 1 / (1 + np.exp(-np.clip(np.asarray(theta["cuts"]) - eta.reshape(-1, 1), -700, 700)))
         return _draw_codes(rng, np.column_stack([below, np.ones(len(below))]), rows)
+
+
+def _at_least(least: int, words: str, name: str, declared: Declared) -> int:
+    """How many levels a column has; raise `InputError` for too few."""
+    levels = len(declared.levels)
+    if levels < least:
+        raise InputError(f"column {name!r} must have at least {words}, found {levels}")
+    return levels
 
 
 def _draw_codes(rng: np.random.Generator, cumulated: np.ndarray, rows: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from alphasynth.errors import InputError
 from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.counts import spread
 from alphasynth.models.model import Array, Columns, Theta, linear
-from alphasynth.models.priors import LinearPrior, SdPrior, ShapePrior
+from alphasynth.models.priors import LinearPrior, SdPrior, ShapePrior, linear_coordinates
 from alphasynth.tables.declared import Declared
 
 # Smallest sd on the scale from -1 to 1: a fortieth of the way from limit to limit.
@@ -35,16 +35,13 @@ class Normal:
 
     prior: LinearPrior
     logarithmic: bool = False
+    coordinates = linear_coordinates
 
     @classmethod
     def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Normal:
         """The model of a column with limits."""
         _limits(name, declared)
         return cls(LinearPrior(coefficients, K, SdPrior(SMALLEST_SD)))
-
-    def coordinates(self, covariates: bool) -> list[str]:
-        """Names of the sampler's coordinates."""
-        return [*self.prior.coefficient_names, "log_sd"]
 
     def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
         """Scaled values, and the logarithm of the density's change of unit."""
@@ -105,16 +102,13 @@ class Gamma:
     """Positive values with mean exp(X beta) times the upper limit, and sd mean / sqrt(shape)."""
 
     prior: LinearPrior
+    coordinates = linear_coordinates
 
     @classmethod
     def of(cls, name: str, declared: Declared, coefficients: CoefficientPrior, K: int) -> Gamma:
         """The model of a column with limits."""
         _positive_limits(name, declared)
         return cls(LinearPrior(coefficients, K, ShapePrior(LARGEST_SHAPE)))
-
-    def coordinates(self, covariates: bool) -> list[str]:
-        """Names of the sampler's coordinates."""
-        return [*self.prior.coefficient_names, "log_shape"]
 
     def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
         """Values as shares of the upper limit, their logarithms, and that of the change of unit."""

@@ -58,8 +58,8 @@ class Counts:
 
     def coordinates(self, covariates: bool) -> list[str]:
         """Names of the sampler's coordinates: the mean or the coefficients, what else their prior samples, and phi."""
-        names = self.prior.coefficient_names if covariates else ["mean", *self.prior.coefficient_names[self.prior.K :]]
-        return [*names, *(["phi"] if self.prior.dispersion is not None else [])]
+        names = self.prior.coordinate_names
+        return names if covariates else ["mean", *names[self.prior.K :]]
 
     def peak(self, columns: Columns) -> np.ndarray:
         """f*, the largest log-likelihood of each row's count: that at mu = y, in the Poisson limit."""

@@ -59,6 +59,27 @@ class Model(Protocol):
         ...
 
 
+class Wrapping(Protocol):
+    """A model around another one, whose prior and whose simulated values are its own."""
+
+    @property
+    def model(self) -> Model:
+        """The model inside."""
+        ...
+
+
+def prior_inside(wrapping: Wrapping) -> Prior:
+    """The prior of the model inside."""
+    return wrapping.model.prior
+
+
+def simulate_inside(
+    wrapping: Wrapping, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int
+) -> np.ndarray:
+    """Response values of new records, by the model inside."""
+    return wrapping.model.simulate(rng, theta, columns, rows)
+
+
 @runtime_checkable
 class Peaked(Model, Protocol):
     """A model that strict contributions can bound, which takes nothing of the table but a record's own row."""

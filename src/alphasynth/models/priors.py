@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +19,7 @@ class HalfCauchyPrior:
     """The dispersion's prior in the paper's Stan script: 1/phi ~ half-Cauchy(0, scale), in the coordinate log phi."""
 
     scale: float = 5.0
+    coordinate = "phi"
 
     def __post_init__(self) -> None:
         """Refuse a scale that is not positive."""
@@ -41,6 +43,7 @@ class SdPrior:
     """
 
     smallest: float
+    coordinate = "log_sd"
 
     def log_density(self, u: Array) -> Array:
         """Log density at u, the Jacobian included."""
@@ -57,6 +60,7 @@ class ShapePrior:
 
     largest: float
     scale: float = 5.0
+    coordinate = "log_shape"
 
     def log_density(self, u: Array) -> Array:
         """Log density at u, the Jacobian included."""
@@ -98,6 +102,11 @@ class LinearPrior:
         more = self.coefficients.size(self.K) - self.K
         return [f"beta[{k}]" for k in range(self.K)] + [f"u[{self.K + i}]" for i in range(more)]
 
+    @property
+    def coordinate_names(self) -> list[str]:
+        """Names of all coordinates: the coefficients', and the dispersion's where there is one."""
+        return self.coefficient_names + ([] if self.dispersion is None else [self.dispersion.coordinate])
+
     def smoothed(self) -> LinearPrior:
         """The same prior, but scale mixtures without the spike at 0 that their small scales make.
 
@@ -114,6 +123,20 @@ class LinearPrior:
         if self.dispersion is not None:
             u[-1] = dispersion
         return u
+
+
+class Linear(Protocol):
+    """A model whose parameters are a linear predictor's coefficients, and a dispersion where it has one."""
+
+    @property
+    def prior(self) -> LinearPrior:
+        """Their prior."""
+        ...
+
+
+def linear_coordinates(model: Linear, covariates: bool) -> list[str]:
+    """Names of the sampler's coordinates; of several levels, K for the second, K for the third, and so on."""
+    return model.prior.coordinate_names
 
 
 CUT_SCALE, GAP_SCALE = 3.0, 1.5  # sds of an ordinal model's first cut point and of its gaps' logarithms

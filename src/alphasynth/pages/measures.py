@@ -21,6 +21,21 @@ VECTOR_WEIGHTS = (
 )
 
 
+RISK = (
+    "For each record, the share of a table's rows whose value is outside a ball around the record's own (CW's risk), "
+    "and 0 in tables with no row inside it, averaged over records and tables: higher is riskier, near 1 for a value "
+    "that stands out. A verbatim copy would score what the confidential table does. Far: records that no synthetic row "
+    "comes near. Unique: records that share what the intruder knows with no other; they are identified without any "
+    "table, and score 0 here. Empirical: it describes these tables and promises nothing."
+)
+MATCHES = (
+    "An intruder knows each record's public columns, and its value to within the radius, and looks for it. Expected: "
+    "mean over records of one over the number of matching rows, where the record's own row is one of them. True: "
+    "records whose single match is their own row. False: single matches that are another's. Single: records with one "
+    "match. Empirical: it promises nothing."
+)
+
+
 class Lines(NamedTuple):
     """A table: what it is, its heads, its lines of text and numbers, and what to know about it."""
 
@@ -172,16 +187,8 @@ def risk_lines(risks: Mapping[str, Sequence[IdentificationRisk]]) -> Lines:
         for label, found in risks.items()
         for risk in found
     ]
-    note = (
-        "For each record, the share of a table's rows whose value is outside a ball around the record's own (CW's "
-        "risk), and 0 in tables with no row inside it, averaged over records and tables: higher is riskier, near 1 "
-        "for a value that stands out. A verbatim copy would score what the confidential table does. Far: records "
-        "that no synthetic row comes near. Unique: records that share what the intruder knows with no other; they "
-        "are identified without any table, and score 0 here. Empirical: it describes these tables and promises "
-        "nothing."
-    )
     heads = ("synthesizer", "radius", "risk, confidential", "risk, synthetic", "records far", "records unique")
-    return Lines("Identification risk within a radius (empirical)", heads, lines, note)
+    return Lines("Identification risk within a radius (empirical)", heads, lines, RISK)
 
 
 def reach(radius: float, relative: bool) -> str:
@@ -196,15 +203,8 @@ def match_lines(rates: Mapping[str, Sequence[tuple[str, MatchRates]]]) -> Lines:
         for label, found in rates.items()
         for radius, r in found
     ]
-    note = (
-        "An intruder knows each record's public columns, "
-        "and its value to within the radius, and looks for it. Expected: mean over records of one over the number of"
-        " matching rows, where the record's own row is one of them. True: records whose single match is their own "
-        "row. False: single matches that are another's. Single: records with one match. Empirical: it promises "
-        "nothing."
-    )
     heads = ("synthesizer", "radius", "expected match rate", "true match rate", "false match rate", "single matches")
-    return Lines("Match rates of aligned rows (empirical)", heads, lines, note)
+    return Lines("Match rates of aligned rows (empirical)", heads, lines, MATCHES)
 
 
 def nearest_lines(label: str, nearest: Nearest) -> Lines:

@@ -8,6 +8,7 @@ from typing import Any
 from alphasynth.catalogue import FAMILIES
 from alphasynth.models.own_model import OwnModel
 from alphasynth.pages import page
+from alphasynth.privacy.accounting import round_up
 from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.privacy.strict_terms import (
     AT_FIRST_DRAW,
@@ -34,6 +35,7 @@ PARTS = {
     START: "start, an exact draw or noisy counts of the column by itself: ",
     ROUND: "round of noisy sums of whitened scores: ",
 }
+LONGEST = 8  # characters of a public number that is shown as it is; guarantee.json has all digits of all
 OWN_PRIOR = "prior of the user's own model"
 
 
@@ -56,9 +58,23 @@ def contribution_words(one: Contribution) -> tuple[str, ...]:
 
 def _part(part: Part) -> str:
     cost = "epsilon" if part.part in (START, ROUND) else "clipped to a range of"
-    numbers = [f"{name} {value!r}" for name, value in part.numbers.items()]
+    numbers = [f"{name} {number_words(value)}" for name, value in part.numbers.items()]
     centre = [] if part.centre is None else [CENTRES[part.centre]]
-    return PARTS[part.part] + ", ".join([*numbers, *centre, f"{cost} {part.epsilon!r}"])
+    return PARTS[part.part] + ", ".join([*numbers, *centre, f"{cost} {_epsilon_words(part.epsilon)}"])
+
+
+def number_words(value: float) -> str:
+    """A public number as it is, or where that has many digits to four of them, which is said.
+
+    >>> number_words(0.25), number_words(1048576), number_words(18.143568075216074)
+    ('0.25', '1048576', 'about 18.14')
+    """
+    return repr(value) if len(repr(value)) <= LONGEST else f"about {value:.4g}"
+
+
+def _epsilon_words(epsilon: float) -> str:
+    """As `number_words`, but never rounded down."""
+    return repr(epsilon) if len(repr(epsilon)) <= LONGEST else f"at most {round_up(epsilon)}"
 
 
 def setting_words(setting: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from alphasynth.pages import page
 from alphasynth.pages.public_inputs import contribution_facts, contribution_tables, model_words
 from alphasynth.pages.public_use import how_to_use
 from alphasynth.privacy.accounting import as_written, counted, round_up
-from alphasynth.privacy.guarantee import PublicGuarantee
+from alphasynth.privacy.guarantee import SPREAD, PublicGuarantee
 from alphasynth.privacy.promises import SCOPES
 from alphasynth.privacy.scopes import STRICT, TARGET
 from alphasynth.synthesis.release import Release
@@ -21,6 +21,11 @@ from alphasynth.tables.frames import column_names
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.records import Records
 from alphasynth.tables.text_cells import WORDS
+
+SPREAD_DRAWS = (
+    "about what noisy sums of the records' scores say, spread by the known size of that noise and by a weak public "
+    "prior; there is no posterior"
+)
 
 
 def build(release: Release) -> page.Page:
@@ -57,7 +62,10 @@ def _files(release: Release, names: list[str], tables: list[Records]) -> tuple[p
     files = release.files or [""] * len(names)
     lines = [(n, file, draw, t.n) for n, file, draw, t in zip(names, files, release.draws, tables, strict=True)]
     return (
-        page.text("Beside these, guarantee.json says for programs what this page says."),
+        page.text(
+            "Beside these, guarantee.json says for programs what this page says; public inputs that stand here rounded "
+            "stand there in full."
+        ),
         *([page.text(f"In these files {WORDS}.")] if release.guarded else []),
         page.table("Tables, and the draw of parameters that each came from", ("table", "file", "draw", "rows"), lines),
     )
@@ -170,7 +178,7 @@ def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
             ("neighbouring databases", guarantee.neighbours),
             ("unit of privacy", guarantee.unit),
             ("records", f"{guarantee.n:,}, a number treated as public"),
-            ("posterior draws", f"{guarantee.num_draws:,}, by {guarantee.sampler}"),
+            _draws(guarantee),
             *_strict_facts(guarantee),
         ),
         *contribution_tables(guarantee),
@@ -178,6 +186,13 @@ def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
         page.items(*guarantee.clauses),
         page.note(f"In one sentence: {guarantee}"),
     )
+
+
+def _draws(guarantee: PublicGuarantee) -> tuple[str, str]:
+    """How many draws of the parameters there were to pick from, and what they are draws of."""
+    if guarantee.combining == SPREAD:
+        return ("draws of parameters to pick from", f"{guarantee.num_draws:,}, {SPREAD_DRAWS}")
+    return ("posterior draws", f"{guarantee.num_draws:,}, by {guarantee.sampler}")
 
 
 def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:

@@ -65,7 +65,7 @@ class Balance:
 
 
 @dataclass(frozen=True)
-class Request:
+class Reservation:
     """What a run asks for. Without a name the data set goes by the table's keyed fingerprint."""
 
     run: str
@@ -100,42 +100,42 @@ def balance(
     return Balance(dataset, scope, released, lost, reserved, unknown, cap.epsilon if cap else None)
 
 
-def check_name(request: Request, entries: Sequence[Entry], caps: dict[str, Cap]) -> None:
+def check_name(reservation: Reservation, entries: Sequence[Entry], caps: dict[str, Cap]) -> None:
     """Refuse a run that leaves out its data set's name, or gives another, where a cap is at stake."""
-    if request.dataset is None and caps:
+    if reservation.dataset is None and caps:
         listed = ", ".join(repr(cap.dataset) for cap in caps.values())
         raise LedgerError(f"the ledger caps {listed}, so a run must name its data set (--dataset)")
-    known = capped_names(request, entries, caps)
-    if known and key(request.dataset or "") not in caps:
+    known = capped_names(reservation, entries, caps)
+    if known and key(reservation.dataset or "") not in caps:
         raise LedgerError(
             f"this table is in the ledger as data set {known[0]!r}, which has a cap; run it under that name"
         )
 
 
-def capped_names(request: Request, entries: Sequence[Entry], caps: dict[str, Cap]) -> list[str]:
+def capped_names(reservation: Reservation, entries: Sequence[Entry], caps: dict[str, Cap]) -> list[str]:
     """Names with a cap under which the table has been run."""
-    same = [entry for entry in entries if entry.counts and entry.detail["fingerprint"] == request.fingerprint]
+    same = [entry for entry in entries if entry.counts and entry.detail["fingerprint"] == reservation.fingerprint]
     return [entry.dataset for entry in same if key(entry.dataset) in caps]
 
 
-def check_caps(request: Request, entries: Sequence[Entry], caps: dict[str, Cap]) -> None:
+def check_caps(reservation: Reservation, entries: Sequence[Entry], caps: dict[str, Cap]) -> None:
     """Refuse a run that a cap forbids: its own data set's, or another's under which the same table has been run."""
-    assert request.dataset is not None
-    for name in dict.fromkeys([request.dataset, *capped_names(request, entries, caps)]):
+    assert reservation.dataset is not None
+    for name in dict.fromkeys([reservation.dataset, *capped_names(reservation, entries, caps)]):
         if key(name) in caps:
-            check_cap(request, balance(name, request.scope, entries, caps, request.fingerprint))
+            check_cap(reservation, balance(name, reservation.scope, entries, caps, reservation.fingerprint))
 
 
-def check_cap(request: Request, so_far: Balance) -> None:
+def check_cap(reservation: Reservation, so_far: Balance) -> None:
     """Refuse a run that states no budget, or one that would exceed the cap."""
     name = so_far.dataset
-    if request.epsilon is None:
+    if reservation.epsilon is None:
         raise LedgerError(f"data set {name!r} has a cap, so a run must state its budget (--epsilon), found none")
     if so_far.open_ended:
         raise LedgerError(f"data set {name!r} has a cap and a run without a budget under way; wait or clear it")
     assert so_far.cap is not None
-    if accounting.exceeds(so_far.spent, request.epsilon, so_far.cap):
-        cap, asked = accounting.as_written(float(so_far.cap)), shown(accounting.written(request.epsilon))
+    if accounting.exceeds(so_far.spent, reservation.epsilon, so_far.cap):
+        cap, asked = accounting.as_written(float(so_far.cap)), shown(accounting.written(reservation.epsilon))
         raise LedgerError(
             f"data set {name!r} has a cap of {cap}, of which {shown(so_far.spent)} is spent or reserved: a run of "
             f"epsilon {asked} would exceed it"

@@ -21,6 +21,7 @@ from alphasynth.pages.confidential_page import RADII, Measuring, Outcome, measur
 from alphasynth.pages.measures import Lines, is_vector
 from alphasynth.pages.palette import SYNTHETIC
 from alphasynth.privacy.guarantee import SPREAD
+from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.opening import is_database, open_table
 from alphasynth.tables.records import Records
 from alphasynth.tables.text_cells import CSV_CELLS
@@ -29,7 +30,7 @@ COMPARED = "What was compared"
 
 
 @dataclass(frozen=True)
-class Request:
+class EvaluationSettings:
     """What to compare, and how."""
 
     confidential: str
@@ -94,34 +95,33 @@ class Evaluation:
         return page.render(built)
 
 
-def run(request: Request) -> Evaluation:
+def run(settings: EvaluationSettings) -> Evaluation:
     """Open the tables, compare them, measure risk; raise `InputError` for what does not fit together."""
-    in_order = request.aligned
-    if in_order and any(is_database(address) for address in (request.confidential, *request.synthetic)):
+    in_order = settings.aligned
+    if in_order and any(is_database(address) for address in (settings.confidential, *settings.synthetic)):
         raise InputError("--aligned needs files, whose rows have an order, found a table of a database")
-    confidential = open_table(
-        request.confidential, in_order=in_order, delimiter=request.delimiter, encoding=request.encoding
-    )
-    origins = [_origin(address) for address in request.synthetic]
+    text = TextFormat(settings.delimiter, settings.encoding)
+    confidential = open_table(settings.confidential, in_order=in_order, text=text)
+    origins = [_origin(address) for address in settings.synthetic]
     synthetic = [
-        open_table(address, in_order=in_order, guarded=origin is not None and origin.guarded)
-        for address, origin in zip(request.synthetic, origins, strict=True)
+        open_table(address, in_order=in_order, text=TextFormat(guarded=origin is not None and origin.guarded))
+        for address, origin in zip(settings.synthetic, origins, strict=True)
     ]
-    names = shared_columns([confidential, *synthetic], request.columns)
-    names = list(dict.fromkeys((*names, *request.known)))
+    names = shared_columns([confidential, *synthetic], settings.columns)
+    names = list(dict.fromkeys((*names, *settings.known)))
     rules = sorted({rule for origin in origins if origin is not None for rule in origin.rules})
     gaps = gaps_among([confidential, *synthetic], names)
     records = read_records(confidential, names, gaps)
-    target = request.target or next((name for name in names if is_numeric(records.columns[name])), names[0])
+    target = settings.target or next((name for name in names if is_numeric(records.columns[name])), names[0])
     if target not in records.columns:
         raise InputError(f"--target must be one of the columns compared, found {target!r}")
-    if target in request.known:
+    if target in settings.known:
         raise InputError(f"--known must not hold the column that risk is measured on, found {target!r}")
-    if request.aligned and not is_numeric(records.columns[target]):
+    if settings.aligned and not is_numeric(records.columns[target]):
         raise InputError(f"--aligned needs a numeric column to match on, found {target!r}")
     records = _of(records, target)
     tables = [conform(records, read_records(table, names, gaps)) for table in synthetic]
-    radii = [(radius, request.relative) for radius in request.radii or ()] or list(RADII)
+    radii = [(radius, settings.relative) for radius in settings.radii or ()] or list(RADII)
     outcome = measured(
         None,
         SYNTHETIC,
@@ -129,23 +129,23 @@ def run(request: Request) -> Evaluation:
         records,
         tables,
         Measuring(
-            draws=_draws(request, origins),
-            regressions=request.regressions,
-            quantiles=request.quantiles or QUANTILES,
+            draws=_draws(settings, origins),
+            regressions=settings.regressions,
+            quantiles=settings.quantiles or QUANTILES,
             scalar=_spread(origins),
-            survey_weights=request.survey_weights,
+            survey_weights=settings.survey_weights,
             radii=radii,
-            known=request.known,
+            known=settings.known,
         ),
-        _aligned(records, tables, request.known, radii) if request.aligned else (),
+        _aligned(records, tables, settings.known, radii) if settings.aligned else (),
     )
     nearest = None
-    if request.holdout is not None:
+    if settings.holdout is not None:
         rng = np.random.default_rng(SEED)
-        holdout = conform(records, read_records(open_table(request.holdout), names, gaps))
+        holdout = conform(records, read_records(open_table(settings.holdout), names, gaps))
         nearest = nearest_distances(rng, records, tables, holdout)
     shown = tuple(
-        "a table of a database" if is_database(address) else Path(address).name for address in request.synthetic
+        "a table of a database" if is_database(address) else Path(address).name for address in settings.synthetic
     )
     return Evaluation(records, outcome, shown, nearest)
 
@@ -154,12 +154,12 @@ def _of(records: Records, target: str) -> Records:
     return Records(target, records.columns, records.counts, records.index)
 
 
-def _draws(request: Request, origins: Sequence[_Origin | None]) -> list[int] | None:
+def _draws(settings: EvaluationSettings, origins: Sequence[_Origin | None]) -> list[int] | None:
     """The draw of each table: as told, or as the guarantee.json beside each table says; no two releases share one."""
-    if request.draws is not None:
-        if not all(math.isfinite(draw) and draw == int(draw) for draw in request.draws):
+    if settings.draws is not None:
+        if not all(math.isfinite(draw) and draw == int(draw) for draw in settings.draws):
             raise InputError("--draws must be whole numbers, found others")
-        return [int(draw) for draw in request.draws]
+        return [int(draw) for draw in settings.draws]
     keys = [(origin.folder, origin.draw) for origin in origins if origin is not None]
     if len(keys) < len(origins):
         return None

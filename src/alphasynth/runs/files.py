@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,23 @@ from alphasynth.runs.settings import Settings
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.databases import without_password
 from alphasynth.tables.opening import is_database, split_address
+from alphasynth.tables.records import Records
 from alphasynth.tables.text_cells import CSV_CELLS, WORDS
 
 ROWS_AT_A_TIME = 1_000_000
 MODEL = "model.toml"
 # What a guarantee says, beside what it was made from.
 STATEMENTS = ("epsilon", "scope", "releasable", "epsilon_replace", "rho", "epsilon_at_delta")
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What stays with the holder of a run and its pages are made from, as its files have it (confidential)."""
+
+    summary: Mapping[str, Any] = field(repr=False)
+    settings: Mapping[str, Any] = field(repr=False)
+    records: Records = field(repr=False)
+    rounds: tuple[Weighting, ...] = field(repr=False)
 
 
 def state(public: PublicGuarantee, files: Sequence[str], guarded: bool = False) -> dict[str, Any]:
@@ -58,8 +69,8 @@ def write_confidential(
     statement: dict[str, Any],
     seconds: dict[str, float],
     audited: Finding | None = None,
-) -> None:
-    """Records, draws, summary and settings; all that was computed from single records stays here.
+) -> Kept:
+    """Write records, draws, summary and settings; all that was computed from single records stays here.
 
     `statement` is what the run releases as its guarantee.
     """
@@ -102,6 +113,8 @@ def write_confidential(
         "seconds": seconds,
     }
     write_json(folder / SUMMARY, summary)
+    columns = {name: np.asarray(column) for name, column in last.records.columns.items()}
+    return Kept(plain(summary), repeat.given, replace(last.records, columns=columns, index=None), rounds)
 
 
 def _repeatable(address: str) -> str:
@@ -129,10 +142,10 @@ def _round(fit: JointFit, rule: Any, seconds: float, guarantee: Guarantee) -> di
 
 
 def _settled(rule: Any) -> dict[str, Any]:
-    held = asdict(rule)
-    if isinstance(held.get("radius"), tuple):
-        held["radius"] = dict(held["radius"])
-    return held
+    numbers = asdict(rule)
+    if isinstance(numbers.get("radius"), tuple):
+        numbers["radius"] = dict(numbers["radius"])
+    return numbers
 
 
 def _diagnostics(fit: JointFit) -> Any:
@@ -144,15 +157,15 @@ def _diagnostics(fit: JointFit) -> Any:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write JSON."""
-    path.write_text(json.dumps(_plain(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(plain(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _plain(value: Any) -> Any:
-    """What JSON can hold: numbers that are not finite as words."""
+def plain(value: Any) -> Any:
+    """What JSON can hold: lists, and numbers that are not finite as words."""
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from alphasynth.errors import InputError
 from alphasynth.interruption import Interruption, Left
-from alphasynth.runs.budget import Entry, Request
+from alphasynth.runs.budget import Entry, Reservation
 from alphasynth.runs.ledger import Ledger
 
 RELEASE, CONFIDENTIAL, SUMMARY = "release", "confidential", "summary.json"
@@ -73,7 +73,7 @@ def _prefix(ledger: Ledger) -> str:
 
 @contextmanager
 def staged(
-    ledger: Ledger, staging: Staging, request: Request, interruption: Interruption | None = None
+    ledger: Ledger, staging: Staging, reservation: Reservation, interruption: Interruption | None = None
 ) -> Iterator[Callable[[float], None]]:
     """Reserve, make the staging folder, and let the run fill it; then publish it, or clear away all traces of it.
 
@@ -82,7 +82,7 @@ def staged(
     with the same epsilon under `epsilon_unit`. An error after that has a note that says what it cost.
     """
     detail = {
-        **request.detail,
+        **reservation.detail,
         "out": str(staging.out.absolute()),
         "staging": str(staging.path.absolute()),
         "host": _host(),
@@ -93,13 +93,13 @@ def staged(
         try:
             with signals.whole(), ledger.transaction() as connection:
                 reconcile(ledger, connection, staging.out.parent)
-                ledger.reserve(connection, replace(request, detail=detail))
+                ledger.reserve(connection, replace(reservation, detail=detail))
                 lock = _make(staging)
         except BaseException:
             _remove(staging.path)  # made, but the reservation could not be written
             raise
         try:
-            yield partial(_begin, ledger, staging, request, signals)
+            yield partial(_begin, ledger, staging, reservation, signals)
             with signals.whole():
                 publish(ledger, staging)
         except BaseException as error:
@@ -111,11 +111,11 @@ def staged(
             os.close(lock)
 
 
-def _begin(ledger: Ledger, staging: Staging, request: Request, signals: Interruption, epsilon: float) -> None:
+def _begin(ledger: Ledger, staging: Staging, reservation: Reservation, signals: Interruption, epsilon: float) -> None:
     """Count the run from here on, and only then make the folders that its files go into; once is enough."""
     with signals.whole():
         with ledger.transaction() as connection:
-            ledger.begin(connection, request, epsilon)
+            ledger.begin(connection, reservation, epsilon)
         staging.confidential.mkdir(mode=0o700, exist_ok=True)
         staging.release.mkdir(exist_ok=True)
 

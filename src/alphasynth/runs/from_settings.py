@@ -17,6 +17,7 @@ from alphasynth.models.coefficient_priors import CoefficientPrior, LkjPrior, Nor
 from alphasynth.models.table_model import TableModel
 from alphasynth.runs.settings import Settings
 from alphasynth.synthesizer import Synthesizer
+from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.engine import FileTable
 from alphasynth.tables.opening import is_database, open_table
@@ -65,12 +66,8 @@ def declarations(settings: Settings) -> dict[str, dict[str, Any]]:
         name, _, levels = word.partition("=")
         found.setdefault(name.strip(), {})["levels"] = [_level(level) for level in levels.split("|")]
     for word in settings.range:
-        name, pair = word.partition("=")[::2]
-        low, _, high = pair.partition(":")
-        try:
-            found.setdefault(name.strip(), {})["limits"] = [float(low), float(high)]
-        except ValueError:
-            raise InputError(f"--range must be NAME=LOW:HIGH, such as age=0:110, found {word!r}") from None
+        name, low, high = _pair(word, "--range must be NAME=LOW:HIGH, such as age=0:110")
+        found.setdefault(name, {})["limits"] = [low, high]
     for name in settings.whole:
         found.setdefault(name, {})["whole"] = True
     for word in settings.missing:
@@ -92,35 +89,38 @@ def _radius(given: float | Sequence[str]) -> float | dict[str, float]:
     """One radius, or radii by column from words such as age=5."""
     if isinstance(given, float | int):
         return given
-    try:
-        if len(given) == 1 and "=" not in given[0]:
-            return float(given[0])
-        return {name.strip(): float(radius) for name, _, radius in (word.partition("=") for word in given)}
-    except ValueError:
-        raise InputError("--radius must be a number, or NAME=RADIUS for every column, found something else") from None
+    return _one_or_by_name(given, "--radius must be a number, or NAME=RADIUS for every column")
 
 
 def _limits(given: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Limits by parameter from words such as mean=1:1000."""
-    limits = {}
-    for word in given:
-        name, _, pair = word.partition("=")
-        low, _, high = pair.partition(":")
-        try:
-            limits[name.strip()] = (float(low), float(high))
-        except ValueError:
-            raise InputError(f"--limits must be NAME=LOW:HIGH, such as mean=1:1000, found {word!r}") from None
-    return limits
+    pairs = (_pair(word, "--limits must be NAME=LOW:HIGH, such as mean=1:1000") for word in given)
+    return {name: (low, high) for name, low, high in pairs}
 
 
 def _step(given: Sequence[str]) -> float | dict[str, float]:
     """One step for all parameters, 0.01, or steps by parameter from words such as mean=0.005."""
+    return _one_or_by_name(given, "--step must be a number or NAME=STEP, such as mean=0.005")
+
+
+def _pair(word: str, rule: str) -> tuple[str, float, float]:
+    """Name, low and high of a word such as age=0:110; raise `InputError` with the rule."""
+    name, _, pair = word.partition("=")
+    low, _, high = pair.partition(":")
+    try:
+        return name.strip(), float(low), float(high)
+    except ValueError:
+        raise InputError(f"{rule}, found {word!r}") from None
+
+
+def _one_or_by_name(given: Sequence[str], rule: str) -> float | dict[str, float]:
+    """One number, or numbers by name from words such as age=5; raise `InputError` with the rule."""
     try:
         if len(given) == 1 and "=" not in given[0]:
             return float(given[0])
-        return {name.strip(): float(step) for name, _, step in (word.partition("=") for word in given)}
+        return {name.strip(): float(number) for name, _, number in (word.partition("=") for word in given)}
     except ValueError:
-        raise InputError("--step must be a number or NAME=STEP, such as mean=0.005, found something else") from None
+        raise InputError(f"{rule}, found something else") from None
 
 
 def _prior(text: str | None) -> CoefficientPrior | None:
@@ -145,8 +145,6 @@ def open_settings(settings: Settings) -> FileTable | DatabaseTable:
         max_rows=settings.max_rows,
         in_order=settings.by_row,
         sort_rows=settings.sort_rows,
-        delimiter=settings.delimiter,
-        encoding=settings.encoding,
-        verbatim=settings.format in (None, "csv", "tsv"),
+        text=TextFormat(settings.delimiter, settings.encoding, verbatim=settings.format in (None, "csv", "tsv")),
         seed=settings.seed,
     )

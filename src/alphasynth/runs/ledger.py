@@ -20,7 +20,7 @@ from typing import Any
 
 from alphasynth.errors import InputError
 from alphasynth.privacy.accounting import noted, written
-from alphasynth.runs.budget import Cap, Entry, LedgerError, Request, check_caps, check_name, key
+from alphasynth.runs.budget import Cap, Entry, LedgerError, Reservation, check_caps, check_name, key
 from alphasynth.runs.ledger_file import key_of, make_file, transaction
 
 NAME = "alphasynth-ledger.sqlite"
@@ -67,30 +67,30 @@ class Ledger:
         with self.transaction() as connection:
             _append(connection, "cap", dataset, None, None, cap, {})
 
-    def reserve(self, connection: sqlite3.Connection, request: Request) -> str:
+    def reserve(self, connection: sqlite3.Connection, reservation: Reservation) -> str:
         """Reserve a run's epsilon, and return the data set's name; raise `LedgerError` where a cap forbids it."""
         entries, caps = self.entries(connection), self.caps(connection)
-        name = request.dataset or f"table-{request.fingerprint[:12]}"
-        check_name(request, entries, caps)
-        check_caps(replace(request, dataset=name), entries, caps)
-        detail = {**request.detail, "fingerprint": request.fingerprint}
-        _append(connection, "reserve", name, request.run, request.scope, request.epsilon, detail)
+        name = reservation.dataset or f"table-{reservation.fingerprint[:12]}"
+        check_name(reservation, entries, caps)
+        check_caps(replace(reservation, dataset=name), entries, caps)
+        detail = {**reservation.detail, "fingerprint": reservation.fingerprint}
+        _append(connection, "reserve", name, reservation.run, reservation.scope, reservation.epsilon, detail)
         return name
 
-    def begin(self, connection: sqlite3.Connection, request: Request, epsilon: float) -> None:
+    def begin(self, connection: sqlite3.Connection, reservation: Reservation, epsilon: float) -> None:
         """Note that a run is about to write, and what it spends; from here on it counts, whatever becomes of it.
 
         Raise `LedgerError` where it is reserved no longer, or a cap that was set meanwhile forbids it.
         """
         entries = self.entries(connection)
-        own = [entry for entry in entries if entry.run == request.run and entry.counts]
+        own = [entry for entry in entries if entry.run == reservation.run and entry.counts]
         if not own:
             raise LedgerError(
                 "the run must have its epsilon reserved, found that the reservation was cleared meanwhile"
             )
-        others = [entry for entry in entries if entry.run != request.run]
-        check_caps(replace(request, dataset=own[0].dataset), others, self.caps(connection))
-        self.note(connection, "write", request.run, epsilon)
+        others = [entry for entry in entries if entry.run != reservation.run]
+        check_caps(replace(reservation, dataset=own[0].dataset), others, self.caps(connection))
+        self.note(connection, "write", reservation.run, epsilon)
 
     def end(self, connection: sqlite3.Connection, run: str, reason: str) -> bool:
         """Note that a run ended without a folder: lost if it had begun to write, else cleared; whether it counts."""

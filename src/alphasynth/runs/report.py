@@ -1,4 +1,4 @@
-"""The pages of a run folder, rendered from its files alone."""
+"""The pages of a run, rendered from what it left and nothing else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from alphasynth.privacy.accounting import as_written, counted, round_up
 from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.privacy.scopes import STRICT, TARGET
 from alphasynth.runs.folder import CONFIDENTIAL, RELEASE
-from alphasynth.runs.results import MOST_ROWS, RunResults, read_run
+from alphasynth.runs.results import MOST_ROWS, RunResults
 from alphasynth.tables.records import Records
 
 NAME, FIGURES = "report.html", "figures"
@@ -49,9 +49,8 @@ class Rendered:
     releasable: bool
 
 
-def render_run(run: Path) -> Rendered:
-    """Both pages of a run folder; raise `InputError` where a file of it is missing."""
-    results = read_run(run)
+def render_run(results: RunResults) -> Rendered:
+    """Both pages of a run."""
     guarantee, records = results.release.guarantee, results.records
     built = confidential_page.build(
         f"Run report: {_title(guarantee, records.response)}, {guarantee.mechanism}",
@@ -252,9 +251,9 @@ def _columns_table(guarantee: PublicGuarantee) -> list[page.Block]:
     return [page.table("Columns", kept, [line[: len(kept)] for line in lines]), *contribution_tables(guarantee)]
 
 
-def write_pages(run: Path, figures: bool = False, signals: Interruption = INERT) -> Rendered:
-    """Render both pages of a run folder into it, and if wanted its figures as PNG, SVG and CSV files; all or none."""
-    rendered = render_run(run)
+def write_pages(run: Path, results: RunResults, figures: bool = False, signals: Interruption = INERT) -> Rendered:
+    """Render both pages of a run into its folder, and if wanted its figures as PNG, SVG and CSV files; all or none."""
+    rendered = render_run(results)
     folder = run / CONFIDENTIAL / FIGURES
     beside = folder.with_name(f".{FIGURES}-{secrets.token_hex(4)}")
     written: list[Path] = []

@@ -1,4 +1,7 @@
-"""A run folder read back: its release, and what stayed inside; refused where a file of it is missing or another's."""
+"""What a run left, release and what stayed inside: of the run itself, or of its folder read back.
+
+A folder is refused where a file of it is missing or another's.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,12 @@ from alphasynth.errors import InputError
 from alphasynth.evaluation.values import conform, is_numeric, read_records, values_of
 from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.privacy.guarantee import PublicGuarantee
+from alphasynth.runs.files import Kept
 from alphasynth.runs.folder import CONFIDENTIAL, RELEASE, SUMMARY
 from alphasynth.runs.settings import fits
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_gaps
+from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.gaps import indicator_of
 from alphasynth.tables.grouping import Grouped, Stored
 from alphasynth.tables.opening import open_table
@@ -57,8 +62,12 @@ def read_run(run: Path) -> RunResults:
     summary, settings = _json(folder / SUMMARY), _toml(folder / "run.toml")
     _check_same_run(run, release, summary, settings)
     records = _records(folder / "records.parquet")
-    rounds = _rounds(folder, records.counts)
-    records = replace(records, response=shown_response(release.guarantee, records))
+    return results_of(release, Kept(summary, settings, records, _rounds(folder, records.counts)))
+
+
+def results_of(release: Release, kept: Kept) -> RunResults:
+    """A run's release beside what it keeps; its tables, which are never at hand whole, are grouped where they lie."""
+    records = replace(kept.records, response=shown_response(release.guarantee, kept.records))
     left_out = records.size > MOST_ROWS and len(records.columns) > 1
     gaps = declared_gaps(release.guarantee)
     there = [*release.tables[0].column_names, *map(indicator_of, gaps)]
@@ -66,7 +75,7 @@ def read_run(run: Path) -> RunResults:
     names = [name for name in records.columns if name in release.tables[0].column_names]
     release = replace(release, tables=tuple(_Read.of(table, names) for table in release.tables))
     tables = tuple(conform(records, read_records(table, names, gaps)) for table in release.tables)
-    return RunResults(release, summary, settings, records, tables, tuple(rounds), left_out)
+    return RunResults(release, kept.summary, kept.settings, records, tables, kept.rounds, left_out)
 
 
 def shown_response(guarantee: PublicGuarantee, records: Records) -> str:
@@ -87,9 +96,13 @@ def read_release(folder: Path) -> Release:
         raise InputError(f"{folder.name}/{GUARANTEE} must be one that alphasynth wrote, found another")
     if any((folder / name).is_symlink() for name in named):
         raise InputError(f"{folder.name} must hold its tables, found a link to another place")
-    guarded = CSV_CELLS in statement
-    tables = tuple(open_table(folder / name, guarded=guarded) for name in named)
-    return Release(tables, guarantee, named, guarded)
+    return release_in(folder, guarantee, named, CSV_CELLS in statement)
+
+
+def release_in(folder: Path, guarantee: PublicGuarantee, files: Sequence[str], guarded: bool) -> Release:
+    """A release whose tables are these files of a folder; `guarded` where text in them is."""
+    tables = tuple(open_table(folder / name, text=TextFormat(guarded=guarded)) for name in files)
+    return Release(tables, guarantee, tuple(files), guarded)
 
 
 def _guarantee(statement: Mapping[str, Any]) -> PublicGuarantee | None:
@@ -200,7 +213,7 @@ def _released(records: Records, names: Sequence[str]) -> Records:
     return replace(records, columns=columns)
 
 
-def _rounds(folder: Path, counts: np.ndarray) -> list[Weighting]:
+def _rounds(folder: Path, counts: np.ndarray) -> tuple[Weighting, ...]:
     """Weights, bounds and draws of mu of every round."""
     lines = _parquet(folder / "rounds.parquet")
     draws = _parquet(folder / "draws.parquet")
@@ -208,7 +221,7 @@ def _rounds(folder: Path, counts: np.ndarray) -> list[Weighting]:
     labels = list(dict.fromkeys(lines.column("round").to_pylist()[:: len(counts)]))
     of = np.asarray(draws.column("round").to_pylist())
     mu = draws.column("mu").to_numpy() if "mu" in draws.column_names else None
-    return [
+    return tuple(
         Weighting(label, counts, alpha[i], bounds[i], None if mu is None else mu[of == label])
         for i, label in enumerate(labels)
-    ]
+    )

@@ -19,15 +19,17 @@ from alphasynth.mechanisms.rules import Given
 from alphasynth.privacy.accounting import of_unit
 from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.privacy.scopes import INSTANCE
-from alphasynth.runs.budget import Request
+from alphasynth.runs.budget import Reservation
 from alphasynth.runs.clock import Clock, Stage
-from alphasynth.runs.files import state, write_confidential, write_json
+from alphasynth.runs.files import Kept, state, write_confidential, write_json
 from alphasynth.runs.folder import Staging, plan, staged
 from alphasynth.runs.from_settings import open_settings, synthesizer_of
 from alphasynth.runs.ledger import NAME as LEDGER
 from alphasynth.runs.ledger import Ledger
 from alphasynth.runs.report import NAME, write_pages
+from alphasynth.runs.results import release_in, results_of
 from alphasynth.runs.settings import Settings
+from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.writing import OF_SUFFIX, TEXT, Style, nothing, write_table
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.csv_files import Csv
@@ -59,7 +61,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
     out = Path(settings.out).absolute()
     ledger = Ledger.open(find_ledger(settings.ledger, out).absolute())
     staging = plan(ledger, out)
-    with staged(ledger, staging, _request(settings, synthesizer.scope, ledger, staging), interruption) as begin:
+    with staged(ledger, staging, _reservation(settings, synthesizer.scope, ledger, staging), interruption) as begin:
         if isinstance(table, FileTable):
             table.spill_to(staging.spill)
         clock = Clock(settings.draws, settings.m * settings.tables_per_draw, len(synthesizer.mechanism.rules), tell)
@@ -71,7 +73,8 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         audited = _audited(synthesizer)
         public, simulations = synthesizer.guarantee_.public(), synthesizer.simulations()
         files = [f"synthetic_{i + 1:0{max(2, len(str(len(simulations))))}}{suffix}" for i in range(len(simulations))]
-        statement = state(public, files, suffix in TEXT and style.safe)
+        guarded = suffix in TEXT and style.safe
+        statement = state(public, files, guarded)
         first = partial(begin, synthesizer.guarantee_.epsilon_unit)
         for number, (simulation, name) in enumerate(zip(simulations, files, strict=True), start=1):
             clock.writing(number, len(simulations))
@@ -79,9 +82,10 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         write_json(staging.release / "guarantee.json", statement)
         clock.last()
         used = replace(settings, ledger=str(ledger.path), out=str(out))
-        write_confidential(staging, used, synthesizer, statement, clock.seconds, audited)
+        kept = write_confidential(staging, used, synthesizer, statement, clock.seconds, audited)
         clock.rendering()
-        pages = (NAME,) if settings.report and _rendered(staging.path) else ()
+        released = partial(release_in, staging.release, public, files, guarded)
+        pages = (NAME,) if settings.report and _rendered(staging.path, released, kept) else ()
     return Report(out, (*files, "guarantee.json", *pages), public, statement, ledger.path)
 
 
@@ -117,10 +121,10 @@ def _audited(synthesizer: Synthesizer) -> Finding | None:
     return finding
 
 
-def _rendered(run: Path) -> bool:
+def _rendered(run: Path, released: Callable[[], Release], kept: Kept) -> bool:
     """Render the pages; whether that went well. What goes wrong in a page must not cost the run that it shows."""
     try:
-        write_pages(run)
+        write_pages(run, results_of(released(), kept))
     except Exception as error:  # noqa: BLE001
         reason = str(error) if isinstance(error, InputError) else place(error)
         warnings.warn(f"the run stands without its pages, which could not be rendered: {reason}", ReportWarning, 2)
@@ -149,14 +153,14 @@ def _format(settings: Settings, table: FileTable | DatabaseTable, labels: Labels
     return FORMATS[name], replace(style, delimiter="\t" if name == "tsv" else ",")
 
 
-def _request(settings: Settings, scope: str, ledger: Ledger, staging: Staging) -> Request:
+def _reservation(settings: Settings, scope: str, ledger: Ledger, staging: Staging) -> Reservation:
     """What the run asks of the ledger: the policy's epsilon for a unit of privacy, before anything is computed."""
     epsilon = None if settings.epsilon is None else of_unit(settings.epsilon, settings.max_rows or 1)
     if epsilon is not None and not math.isfinite(epsilon):
         raise InputError("--epsilon times --max-rows must be finite, found more than a number can hold")
     detail = {"mechanism": settings.mechanism, "m": settings.m, "releasable": settings.seed is None}
     fingerprint = ledger.fingerprint(_contents(settings.table))
-    return Request(staging.run, settings.dataset, fingerprint, scope, epsilon, detail)
+    return Reservation(staging.run, settings.dataset, fingerprint, scope, epsilon, detail)
 
 
 def _contents(address: str) -> Iterator[bytes]:

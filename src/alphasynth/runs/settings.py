@@ -79,14 +79,18 @@ class Settings:
         _check_choices(settings)
         return settings
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that are not left empty, by name; the mechanism's options among the others."""
+        every = asdict(self)
+        every |= every.pop("options")
+        return {name: value for name, value in every.items() if value not in (None, ())}
+
     def toml(self) -> str:
         """As a `run.toml`."""
         import tomli_w
 
-        held = asdict(self)
-        held |= held.pop("options")
-        given = {name: value for name, value in held.items() if value not in (None, ())}
-        return "# Repeat this run: alphasynth synthesize --config run.toml\n" + tomli_w.dumps(given)
+        return "# Repeat this run: alphasynth synthesize --config run.toml\n" + tomli_w.dumps(self.given)
 
     def at(self, out: Path) -> Settings:
         """With another run folder."""

@@ -26,6 +26,25 @@ CODE = r"[+-]?0[0-9]+.*"  # 007 is a code, not a 7
 
 
 @dataclass(frozen=True)
+class TextFormat:
+    """How a text file is to be read; the delimiter is found where it is not told.
+
+    With `verbatim` released columns keep their text, and what was `guarded` from spreadsheets is read as it was before.
+
+    >>> TextFormat(";").delimiter, TextFormat().encoding
+    (';', 'utf-8')
+    """
+
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    verbatim: bool = False
+    guarded: bool = False
+
+
+AS_IT_IS = TextFormat()
+
+
+@dataclass(frozen=True)
 class Csv:
     """A text table with a header line. With `verbatim`, released columns keep the text they have in the file.
 
@@ -43,15 +62,9 @@ class Csv:
     names_are_public = False  # the first line of a file without a header is a record
 
     @classmethod
-    def open(
-        cls,
-        path: Path,
-        delimiter: str | None = None,
-        encoding: str = "utf-8",
-        verbatim: bool = True,
-        guarded: bool = False,
-    ) -> Csv:
+    def open(cls, path: Path, text: TextFormat = AS_IT_IS) -> Csv:
         """Read the header; the delimiter is the one that cuts it into most fields, unless given."""
+        delimiter, encoding = text.delimiter, text.encoding
         if encoding.lower() not in ENCODINGS:
             raise InputError(f"encoding must be utf-8, latin-1 or utf-16, found {found(encoding)}")
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
@@ -69,8 +82,8 @@ class Csv:
         if not fields[chosen]:
             raise InputError(f"{path.name} must have a header line of column names, found quotes that do not close")
         end = next((end for end in ("\r\n", "\n", "\r") if header.endswith(end)), "\n")
-        names = tuple(unguarded(name) if guarded else name for name in fields[chosen])
-        return cls(path, names, chosen, ENCODINGS[encoding.lower()], end, blank, verbatim, guarded)
+        names = tuple(unguarded(name) if text.guarded else name for name in fields[chosen])
+        return cls(path, names, chosen, ENCODINGS[encoding.lower()], end, blank, text.verbatim, text.guarded)
 
     @property
     def relation(self) -> str:

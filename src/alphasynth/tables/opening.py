@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 from alphasynth.errors import InputError, found, require_whole
-from alphasynth.tables.csv_files import Csv
+from alphasynth.tables.csv_files import AS_IT_IS, Csv, TextFormat
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.engine import FileTable, Source, connect
 from alphasynth.tables.files import Arrow, DuckDb, Parquet, Statistical
@@ -39,10 +39,7 @@ def open_table(
     in_order: bool = False,
     sort_rows: bool = False,
     spill: Path | None = None,
-    delimiter: str | None = None,
-    encoding: str = "utf-8",
-    verbatim: bool = False,
-    guarded: bool = False,
+    text: TextFormat = AS_IT_IS,
     seed: int | None = None,
 ) -> FileTable | DatabaseTable:
     """Open a stored table; only its column names and types are read.
@@ -50,9 +47,8 @@ def open_table(
     `unit` and `max_rows` make all rows that share a value of a column the unit of privacy and keep at most so many of
     them, chosen at random. Public columns are released in the order of a file's rows, or sorted with `sort_rows`;
     tables of databases always sorted. `in_order` keeps the order even where nothing is released row by row, for values
-    by record. DuckDB spills to the folder `spill`, or fails where none is given. Of a text file, `delimiter`
-    and `encoding` can be told, with `verbatim` released columns keep their text, and one that was `guarded` from
-    spreadsheets is read as it was before. Raises `InputError`.
+    by record. DuckDB spills to the folder `spill`, or fails where none is given. `text` says how a text
+    file is to be read. Raises `InputError`.
     """
     privacy = _unit(unit, max_rows)
     if in_order and sort_rows:
@@ -66,7 +62,7 @@ def open_table(
         else:
             table = DatabaseTable.open(url, name, privacy)
     else:
-        source = _source(_existing(Path(address)), delimiter, encoding, verbatim, guarded)
+        source = _source(_existing(Path(address)), text)
         table = FileTable(source, connect(), privacy, in_order, sort_rows, _key(seed))
     if privacy is not None:
         require(table.column_names, [privacy.column], "the unit of privacy", table.names_are_public)
@@ -96,10 +92,10 @@ def _existing(path: Path) -> Path:
     return path.absolute()
 
 
-def _source(path: Path, delimiter: str | None, encoding: str, verbatim: bool, guarded: bool) -> Source:
+def _source(path: Path, text: TextFormat) -> Source:
     suffix = path.suffix.lower()
     if suffix in TEXT:
-        return Csv.open(path, delimiter, encoding, verbatim, guarded)
+        return Csv.open(path, text)
     if suffix in PARQUET:
         return Parquet.open(path)
     if suffix in ARROW:
