@@ -92,6 +92,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_names_come_out_right_everywhere(folder, capsys, case):
     formulas, options = CASES[case]

@@ -250,6 +250,7 @@ def test_a_run_file_of_an_earlier_run_is_read(tmp_path):
 TWIN = ["--twin", "mean=20,phi=5,rows=300", "--formula", "y ~ 1", "--family", "negative_binomial", "--m", "1"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::alphasynth.errors.StrictWarning")
 @pytest.mark.parametrize(
     ("options", "standing"),

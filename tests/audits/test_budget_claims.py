@@ -61,6 +61,7 @@ def leverage_tables(n=1_000):
     return own, pd.concat([own, pd.DataFrame({"x": [0.0], "z": [100.0], "y": [0]})], ignore_index=True)
 
 
+@pytest.mark.slow
 def test_a_record_with_leverage_leaves_other_weights_alone():
     """A common factor fell from 0.95 to 0.04 for everybody; now only the draw that weights are made from can differ."""
     options = {"formula": "y ~ x + z", "public": ["x", "z"]}
@@ -111,6 +112,7 @@ def _both_densities(chain, rule, u, at):
     return [np.asarray(scores(target.model, at, target.data)) for target in targets]
 
 
+@pytest.mark.slow
 def test_the_loss_of_both_parts_covers_that_of_what_is_released():
     """The oracle: the distribution of a draw released, all first draws summed over, on few records with a far one."""
     y = np.random.default_rng(5).poisson(8, 20)
@@ -164,6 +166,7 @@ def test_a_replay_that_does_not_give_the_runs_weights_cannot_tell(mixture):
     assert replace(found, certain=True, loss=11.0).verdict == "broken"
 
 
+@pytest.mark.slow
 def test_weights_given_a_first_draw_are_the_rules(mixture):
     """By hand: F is |f| at the draw and a quarter of the cut, 8, more."""
     made = fitted(mixture, 10.0, family="negative_binomial", cap=0.9)

@@ -63,6 +63,7 @@ def values_of(family):
     return st.one_of(st.integers(least, 40), st.integers(least, 90_000), far)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [*CONTINUOUS, *COUNTS])
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
@@ -174,6 +175,7 @@ def chi_square(drawn, probability):
     return stats.chisquare(parts[0][enough], parts[1][enough]).pvalue if enough.sum() > 1 else 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("refined", [False, True])
 def test_draws_have_the_plain_grids_distribution(name, refined, monkeypatch):

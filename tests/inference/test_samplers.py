@@ -178,6 +178,7 @@ def test_each_prior_runs_on_laplace(make_problem, regression, key, prior):
     assert fit(key, problem, np.ones(problem.records.size)).draws.diagnostics.sampler == "Laplace"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempt", range(len(ATTEMPTS)))
 def test_every_attempt_draws_from_a_skewed_posterior(make_problem, key, attempt):
     """Counts less spread than a Poisson's: phi has no upper end."""

@@ -48,6 +48,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("attempt", [0, 1])
 def test_shares_of_far_parts_are_those_of_the_target(case, attempt, key):
@@ -61,12 +62,14 @@ def test_shares_of_far_parts_are_those_of_the_target(case, attempt, key):
     assert below.mean() == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) / size))
 
 
+@pytest.mark.slow
 def test_chains_that_cannot_cross_are_refused(key):
     """They start at each mode that was found, so that R-hat sees what keeps them apart."""
     failures = Nuts(num_warmup=200).draw(key, target_of(TWO_GROUPS, 2.0), 400).diagnostics.failures()
     assert any(words.startswith("R-hat") for words in failures)
 
 
+@pytest.mark.slow
 def test_mass_beyond_the_modes_is_that_of_the_target(key):
     """Where nothing but the narrow mode was found; as a rule the flat part is found for a mode of its own."""
     target = target_of(*CASES["little to go by"][:2])
@@ -97,6 +100,7 @@ def test_every_family_has_public_starts(name):
     assert np.isfinite(starts).all()
 
 
+@pytest.mark.slow
 def test_attempts_pass_where_there_is_one_mode(key):
     """And the far proposals do no harm."""
     target = target_of(np.random.default_rng(1).poisson(60, 2_000), 2.0)

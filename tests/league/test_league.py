@@ -18,6 +18,7 @@ from alphasynth.league.standings import Standing, simulate_twin
 from alphasynth.privacy.randomness import Stream
 
 
+@pytest.mark.slow
 def test_noise_is_discrete_laplace():
     stream = Stream(np.random.SeedSequence(1))
     drawn = np.array([discrete_laplace(stream, Fraction(1, 2)) for _ in range(20_000)])

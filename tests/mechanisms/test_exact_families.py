@@ -99,6 +99,7 @@ def test_every_strict_mechanism_is_here():
     assert {*EPSILONS} == {*STRICT}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", EPSILONS)
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=8, deadline=None)

@@ -175,6 +175,7 @@ def test_there_are_fewer_rounds_where_little_is_to_be_had():
     assert plan(Scored(clip=4.0), 1.0, 1_000, 10).rounds[-1].clip == 40.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_it_does_not_diverge_at_a_tiny_epsilon(family):
     data = table(family, 60)[0]

@@ -260,6 +260,7 @@ def test_peaks_are_the_largest_log_likelihoods(family, y):
             assert float(model.log_lik(theta, count_columns(np.array([float(y)])))[0]) <= exact + 1e-6
 
 
+@pytest.mark.slow
 def test_peaks_of_own_models_equal_brute_force():
     """Poisson with a rate of its own: the largest log-likelihood of y is that at rate y; at 0 it has no maximum."""
     formula = Formula.parse("y ~ 1")
@@ -271,6 +272,7 @@ def test_peaks_of_own_models_equal_brute_force():
     np.testing.assert_allclose(rows.distinct[PEAK], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [0.2, 1.0])
 @pytest.mark.parametrize("phi", [0.3, 5.0, None])
 @pytest.mark.parametrize("mean", [0.05, 3.0, 31.0, 33.0, 400.0, 9_000.0])

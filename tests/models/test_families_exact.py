@@ -109,6 +109,7 @@ def test_covariates_enter_row_by_row(name):
         assert np.asarray(model.log_lik(theta, alone))[0] == pytest.approx(together[i], rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_f_star_is_the_largest_log_likelihood(name):
     """No parameters give more, and some come near."""

@@ -179,6 +179,7 @@ def test_functions_that_are_not_listed(table, capsys, name):
     assert "none of the functions that a formula may use" in one_sentence(capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "terms",
     [

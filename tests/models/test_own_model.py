@@ -166,6 +166,7 @@ def discrete(X, y=None):
     numpyro.sample("y", dist.Normal(jnp.full(X.shape[0], 1.0 * group), 1.0), obs=y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "observed", "message"),
     [

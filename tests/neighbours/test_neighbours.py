@@ -67,6 +67,7 @@ def both(one, other):
     return pure_loss(p - np.logaddexp.reduce(p), q - np.logaddexp.reduce(q))
 
 
+@pytest.mark.slow
 @named(ALONE)
 @pytest.mark.parametrize("mechanism", ["Censored", "Recentred", "BetaDivergence"])
 def test_exact_draws_keep_epsilon(pair, mechanism):
@@ -88,6 +89,7 @@ def test_exact_draws_keep_epsilon(pair, mechanism):
     assert claimed <= made.epsilon * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @named(ALL)
 def test_noisy_scores_keep_epsilon(pair):
     """Sums of the two databases, at all that was public by then, differ by what one record may add, and no more."""
@@ -112,6 +114,7 @@ PLAIN_COUNTS = ("poisson", "negative_binomial")
 WITH_DENSITIES = [pair for pair in COUNTS if pair.families[0] in PLAIN_COUNTS and pair.table["y"].any()]
 
 
+@pytest.mark.slow
 @named(WITH_DENSITIES)
 def test_budget_weights_keep_their_claim(pair):
     made = asked(pair, "BW", 4.0)
@@ -130,6 +133,7 @@ RULES = {
 }
 
 
+@pytest.mark.slow
 @named(WITH_DENSITIES)
 @pytest.mark.parametrize("mechanism", RULES)
 def test_a_run_does_not_call_a_broken_claim_kept(pair, mechanism):

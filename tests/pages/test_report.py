@@ -218,6 +218,7 @@ def test_figures_as_files(table, capsys):
     ]
 
 
+@pytest.mark.slow
 def test_too_many_distinct_rows_leave_the_covariates_out(alone, monkeypatch):
     monkeypatch.setattr("alphasynth.runs.results.MOST_ROWS", 50)
     visits().to_csv("t.csv", index=False)

@@ -125,6 +125,7 @@ def test_terms_of_a_strict_promise_are_names_and_public_numbers():
     assert {type_ for fields in kinds.values() for type_ in fields.values()} <= PLAIN
 
 
+@pytest.mark.slow
 def test_what_is_said_of_columns_is_of_the_model_alone():
     """Two tables with the same model: the same words and numbers, whatever the records."""
     rng = np.random.default_rng(0)

@@ -126,6 +126,7 @@ def test_a_category_with_levels_that_occur_nowhere_is_text():
         assert "canary" not in repr(made["sex"].dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["int8", "int64", "float64", "Int16", "float"])
 @pytest.mark.parametrize("family", ["poisson", "negative_binomial"])
 def test_counts_of_one_column_without_a_table_model(family, kind):
@@ -266,6 +267,7 @@ def simulations(tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", list(catalogue.FORMATS.values()))
 def test_every_format_that_is_written(simulations, suffix):
     files = [Path(f"{name}{suffix}") for name in VARIANTS]
@@ -275,6 +277,7 @@ def test_every_format_that_is_written(simulations, suffix):
     assert others == [first, first]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".sav", ".dta"])
 def test_labels_are_those_of_declared_levels(suffix):
     """What a column is called is in the file's schema; of its codes, those that are declared have their words."""
