@@ -56,9 +56,13 @@ def test_exact_comparisons_give_the_same_distribution(monkeypatch):
 def test_floating_point_and_exact_comparisons_agree(monkeypatch):
     """The same random numbers, judged by floats and in whole numbers: where floats decide, they are right."""
     sizes = [Fraction(number, 97) for number in range(1, 600)]
-    one = gaussian.accept_exp_all(stream(), np.array([float(size) for size in sizes]), gaussian.LOOSE, lambda i: -sizes[i])
+    one = gaussian.accept_exp_all(
+        stream(), np.array([float(size) for size in sizes]), gaussian.LOOSE, lambda i: -sizes[i]
+    )
     bits = stream().words(len(sizes))
-    two = [gaussian.accept_exp(stream(), -size, number=int(each), bits=64) for size, each in zip(sizes, bits, strict=True)]
+    two = [
+        gaussian.accept_exp(stream(), -size, number=int(each), bits=64) for size, each in zip(sizes, bits, strict=True)
+    ]
     np.testing.assert_array_equal(one, two)
 
 

@@ -89,7 +89,9 @@ def test_a_pairs_table_keeps_its_margins_and_follows_its_counts():
 def test_rows_along_a_tree_have_its_pairs():
     rng = np.random.default_rng(4)
     tables = {(0, 1): np.array([[30.0, 10.0], [5.0, 55.0]]), (2, 1): np.array([[35.0, 0.0], [0.0, 65.0]])}
-    codes = draw_tree(rng, tables, [np.array([40.0, 60.0]), np.array([35.0, 65.0]), np.array([35.0, 65.0]), np.ones(4)], 1_000)
+    codes = draw_tree(
+        rng, tables, [np.array([40.0, 60.0]), np.array([35.0, 65.0]), np.array([35.0, 65.0]), np.ones(4)], 1_000
+    )
     found = np.bincount(codes[0] * 2 + codes[1], minlength=4)
     assert np.abs(found - [300, 100, 50, 550]).max() <= 2
     np.testing.assert_array_equal(codes[1], codes[2])
@@ -112,7 +114,10 @@ def test_exchanged_rows_are_nearer_to_the_weights():
 
     def far(chosen):
         wanted = [np.bincount(place, weights) * rows / weights.sum() for place in places]
-        return sum(np.abs(want - np.bincount(p[chosen], minlength=len(want))).sum() for p, want in zip(places, wanted, strict=True))
+        return sum(
+            np.abs(want - np.bincount(p[chosen], minlength=len(want))).sum()
+            for p, want in zip(places, wanted, strict=True)
+        )
 
     drawn = rng.choice(8_000, rows, p=weights / weights.sum())
     chosen = choose_rows(rng, weights, rows, places, [3.0, 3.0, 1.0])

@@ -1,1 +1,1 @@
-"""Whole tables from noisy counts and moments: cells, sums, margins, pairs, features, raking, rows; imports the layers above."""
+"""Whole tables from noisy counts and moments, raked; imports errors, `privacy` and `tables`."""

@@ -1,4 +1,4 @@
-"""`Cells`: how a declared column is cut, from public facts alone: fine cells, and blocks of them that pairs are counted in."""
+"""`Cells`: how a declared column is cut, from public facts alone: fine cells, and blocks of them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ UNIT = 1_000.0
 class Cells:
     """Fine cells of a column, in order, and the block (cells,) of each; the last one holds its gaps, if it has any.
 
-    A cell of numbers goes from `lower` to `upper`, both (numbers,); a cell of levels is a level. `value` (cells,) is the
-    number that a cell stands for, even where the column is; levels of text have none.
+    A cell of numbers goes from `lower` to `upper`, both (numbers,); a cell of levels is a level, and those of text have
+    no number. With a `unit` cells are even in log(1 + x / unit).
     """
 
     name: str
@@ -36,13 +36,16 @@ class Cells:
     unit: float | None = None
 
     @classmethod
-    def of(cls, name: str, declared: Declared) -> Cells:
-        """Cells of a column, from what was declared of it; raise `InputError` where that is too little."""
+    def of(cls, name: str, declared: Declared, skewed: bool = False) -> Cells:
+        """Cells of a column, from what was declared of it; raise `InputError` where that is too little.
+
+        Those of a `skewed` column are narrow near its lower limit.
+        """
         if declared.levels:
             return cls._of_levels(name, declared)
         if declared.limits is None:
             raise InputError(f"column {name!r} must have levels or limits declared, found neither")
-        return cls._of_numbers(name, declared)
+        return cls._of_numbers(name, declared, skewed)
 
     @classmethod
     def _of_levels(cls, name: str, declared: Declared) -> Cells:
@@ -53,17 +56,18 @@ class Cells:
         return cls(name, np.arange(len(levels) + gap), numbers, numbers, levels, gap)
 
     @classmethod
-    def _of_numbers(cls, name: str, declared: Declared) -> Cells:
+    def _of_numbers(cls, name: str, declared: Declared, skewed: bool) -> Cells:
         assert declared.limits is not None
         low, high = declared.limits
         gap = declared.missing == "model"
-        unit = (high - low) / UNIT if declared.skewed else None
+        unit = (high - low) / UNIT if skewed else None
         if declared.whole:
             low, high = math.ceil(low), math.floor(high)
             if high - low <= ONE_BY_ONE:
                 each = np.arange(low, high + 1, dtype=float)
-                blocks = np.arange(len(each)) * min(BLOCKS, len(each)) // len(each)
-                return cls(name, _with_gap(blocks, gap), each, each, (), gap, True, unit)
+                even = np.log1p(each - low) if skewed else each - low
+                blocks = np.unique(np.floor(even / (even[-1] or 1.0) * (BLOCKS - 1)), return_inverse=True)[1]
+                return cls(name, _with_gap(blocks, gap), each, each, (), gap, True, 1.0 if skewed else None)
         even = np.linspace(0.0, math.log1p((high - low) / unit) if unit else high - low, BLOCKS * INSIDE + 1)
         edges = low + (np.expm1(even) * unit if unit else even)
         edges[-1] = high
@@ -104,6 +108,8 @@ class Cells:
             raise InputError(f"column {self.name!r} must have no gaps, or missing = 'model' declared, found gaps")
         if self.levels:
             place = values if self.nominal else np.searchsorted(self.lower, values)
+            if not self.nominal and (self.lower[np.clip(place, 0, len(self.lower) - 1)] != values)[~gone].any():
+                raise InputError(f"column {self.name!r} must hold its declared levels and no others, found others")
         else:
             place = np.searchsorted(self.lower, values, side="right") - 1
             within = (values >= self.lower[0]) & (values <= self.upper[-1])

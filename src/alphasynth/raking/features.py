@@ -1,4 +1,4 @@
-"""Low-order features of columns, and the moments of all pairs: whole numbers, each record's vector cut to a public length.
+"""Low-order features of columns, and moments of all pairs: whole numbers, a record's vector cut to a public length.
 
 Features are made from private distributions of single columns, which makes them public: polynomials of a number that
 are orthonormal under its distribution, contrasts of levels, an indicator of gaps.
@@ -37,6 +37,9 @@ def features_of(cells: Cells, share: np.ndarray, degree: int) -> np.ndarray:
         there = np.arange(cells.size) < len(cells.value)
         spread = np.ptp(cells.value) or 1.0
         candidates += [np.where(there, (value / spread) ** power, 0.0) for power in range(1, degree + 1)]
+        if cells.unit is not None:  # the mean is that of the number itself
+            middle = np.append((cells.lower + cells.upper) / 2, np.zeros(int(cells.gap)))
+            candidates.append(np.where(there, middle / np.abs(middle).max(), 0.0))
     found = _orthonormal(candidates, share)
     return np.rint(np.clip(found, -FARTHEST, FARTHEST) * SCALE).astype(np.int64)
 
@@ -60,8 +63,8 @@ def _orthonormal(candidates: Sequence[np.ndarray], share: np.ndarray) -> np.ndar
 class Moments:
     """Features of all columns, and of all pairs of columns their products; a record's vector has a length of `length`.
 
-    `tables` has the features (features, cells) of each column, `left` and `right` (D,) the features that are multiplied,
-    by their number in a row of all; a feature alone is multiplied by one. `scale` (D,) weighs entries: what has more is
+    `tables` has the features (features, cells) of each column, `left` and `right` (D,) those that are multiplied, by
+    their number in a row of all; a feature alone is multiplied by one. `scale` (D,) weighs entries: what has more is
     measured better. All are whole numbers.
     """
 

@@ -8,7 +8,7 @@ for a table all at once, cell by cell, and for moments by a Newton step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,17 +18,18 @@ FARTHEST, INNER, SETTLED = 2.0, 30, 1e-9
 
 @dataclass(eq=False)
 class TableTerm:
-    """A table's noisy counts (cells,), the cell (rows,) of each row, and where the fit stands."""
+    """A table's noisy counts (cells,), the cell (rows,) of each row, the noise's variance, and where the fit stands."""
 
     place: np.ndarray = field(repr=False)
     noisy: np.ndarray = field(repr=False)
+    noise: float
     variance: float
     tilt: np.ndarray = field(repr=False)
 
     @classmethod
     def of(cls, place: np.ndarray, noisy: np.ndarray, variance: float) -> TableTerm:
         """A term at the start."""
-        return cls(place, noisy, variance, np.zeros(len(noisy)))
+        return cls(place, noisy, variance, variance, np.zeros(len(noisy)))
 
     def loosened(self, weights: np.ndarray) -> None:
         """Let the fit go as far from the pool as the noisy counts say the truth lies."""
@@ -54,17 +55,18 @@ class TableTerm:
 
 @dataclass(eq=False)
 class MomentTerm:
-    """Noisy sums (D,) of rows' vectors (rows, D), and where the fit stands."""
+    """Noisy sums (D,) of rows' vectors (rows, D), the noise's variance, and where the fit stands."""
 
     vectors: np.ndarray = field(repr=False)
     noisy: np.ndarray = field(repr=False)
+    noise: float
     variance: float
     tilt: np.ndarray = field(repr=False)
 
     @classmethod
     def of(cls, vectors: np.ndarray, noisy: np.ndarray, variance: float) -> MomentTerm:
         """A term at the start."""
-        return cls(vectors, noisy, variance, np.zeros(len(noisy)))
+        return cls(vectors, noisy, variance, variance, np.zeros(len(noisy)))
 
     def loosened(self, weights: np.ndarray) -> None:
         """Let the fit go as far from the pool as the noisy sums say the truth lies."""
@@ -89,9 +91,15 @@ class MomentTerm:
 Term = TableTerm | MomentTerm
 
 
+def redrawn(rng: np.random.Generator, term: Term) -> Term:
+    """A term with sums as they may have been: as far from the noisy ones as these may be from the true ones."""
+    noisy = term.noisy + rng.normal(0.0, term.noise**0.5, len(term.noisy))
+    return replace(term, noisy=noisy, tilt=term.tilt.copy())
+
+
 def rake(log_weights: np.ndarray, terms: list[Term], sweeps: int, tolerance: float = 1e-3) -> int:
     """Fit all terms by turns, in place, until none moves by more than the tolerance; how many turns it took."""
-    for sweep in range(1, sweeps + 1):
+    for done in range(sweeps):
         if max(term.step(log_weights) for term in terms) < tolerance:
-            break
-    return sweep
+            return done + 1
+    return sweeps

@@ -15,15 +15,17 @@ from fractions import Fraction
 import numpy as np
 
 from alphasynth.raking.cells import Cells
-from alphasynth.raking.features import SCALE, Moments, features_of
+from alphasynth.raking.features import Moments, features_of
 from alphasynth.raking.margins import even_where_alike, joined, nearest_counts
 from alphasynth.raking.pool import draw_given, draw_tree, pair_table
-from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake
+from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake, redrawn
 from alphasynth.raking.rows import choose_rows
 from alphasynth.raking.sums import Confidential, Margin, Noisy
 
 # Variance of the number of rows, which is public.
 KNOWN = 1e-6
+# Numbers in so many blocks or more are smoothed, where halves of a stretch differ by less than so many deviations.
+MANY, FAINT = 12, 1.5
 
 
 @dataclass(frozen=True)
@@ -62,19 +64,26 @@ class OneWay:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A weighted pool: the fine cells (rows,) of each column, and weights (rows,) that add up to n."""
+    """A weighted pool: the fine cells (rows,) of each column, logarithms of weights (rows,) that add up to n.
+
+    `terms` are what the weights were fitted to, `margins` the tables that rows are to agree with.
+    """
 
     codes: list[np.ndarray] = field(repr=False)
-    weights: np.ndarray = field(repr=False)
+    log_weights: np.ndarray = field(repr=False)
+    terms: list[Term] = field(repr=False)
     margins: list[Margin] = field(repr=False)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights (rows,) of the pool's rows."""
+        return np.exp(self.log_weights)
 
 
 def fit(rng: np.random.Generator, table: Confidential, columns: Sequence[Cells], settings: Raked) -> Fitted:
     """Measure a confidential table and fit a weighted pool to what was measured."""
     one = one_way(table, columns, settings)
-    pairs = [
-        Margin((a, b), (one[a].cells, one[b].cells)) for a, b in itertools.combinations(range(len(columns)), 2)
-    ]
+    pairs = [Margin((a, b), (one[a].cells, one[b].cells)) for a, b in itertools.combinations(range(len(columns)), 2)]
     steps = len(columns) - 1 + settings.pairs_more
     tree = choose_tree(table, pairs, one, settings.choices / steps)
     measured = list(zip(tree, table.counts(tree, "tree", settings.tree), strict=True)) if tree else []
@@ -83,8 +92,8 @@ def fit(rng: np.random.Generator, table: Confidential, columns: Sequence[Cells],
     moments = _moments(columns, one, codes, settings)
     blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
     terms: list[Term] = [TableTerm.of(np.zeros(len(codes[0]), np.int64), np.array([float(table.n)]), KNOWN)]
-    terms += [TableTerm.of(m.place(codes), each.noisy.sums, each.noisy.variance) for m, each in zip(blocks, one, strict=True)]
-    terms += [TableTerm.of(margin.place(codes), noisy.sums, noisy.variance) for margin, noisy in measured]
+    known = [*zip(blocks, (each.noisy for each in one), strict=True), *measured]
+    terms += [TableTerm.of(margin.place(codes), noisy.sums, noisy.variance) for margin, noisy in known]
     noisy = table.moments(moments, "moments", settings.moments)
     terms.append(MomentTerm.of(_vectors(moments, codes), noisy.sums, noisy.variance))
     for term in terms[1:]:
@@ -100,7 +109,7 @@ def fit(rng: np.random.Generator, table: Confidential, columns: Sequence[Cells],
         terms.append(term)
         rake(log_weights, terms, 2)
     rake(log_weights, terms, 12)
-    return Fitted(codes, np.exp(log_weights), [*blocks, *pairs])
+    return Fitted(codes, log_weights, terms, [*blocks, *pairs])
 
 
 def one_way(table: Confidential, columns: Sequence[Cells], settings: Raked) -> list[OneWay]:
@@ -112,7 +121,7 @@ def one_way(table: Confidential, columns: Sequence[Cells], settings: Raked) -> l
     fine = dict(zip(finer, table.counts(margins, "cells", settings.cells), strict=True)) if finer else {}
     found = []
     for j, (cells, each) in enumerate(zip(columns, noisy, strict=True)):
-        counts = nearest_counts(each.sums, table.n)
+        counts = _counts(cells, each, table.n)
         least = max(table.n / 200, 2 * math.sqrt(each.variance))
         to = joined(counts, least, not cells.nominal) if cells.blocks > 8 else np.arange(cells.blocks)
         if j in fine:
@@ -123,6 +132,16 @@ def one_way(table: Confidential, columns: Sequence[Cells], settings: Raked) -> l
             counts = np.concatenate(parts)
         found.append(OneWay(each, counts, to[cells.block]))
     return found
+
+
+def _counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
+    """Counts of blocks; numbers are even where they differ by noise alone, which keeps noise out of long tails."""
+    counts = nearest_counts(noisy.sums, n)
+    numbers = cells.blocks - cells.gap
+    if cells.nominal or numbers < MANY:
+        return counts
+    inside = even_where_alike(noisy.sums[:numbers], math.sqrt(noisy.variance), counts[:numbers].sum(), FAINT)
+    return np.append(inside, counts[numbers:])
 
 
 def choose_tree(table: Confidential, pairs: Sequence[Margin], one: Sequence[OneWay], part: Fraction) -> list[Margin]:
@@ -177,8 +196,26 @@ def _vectors(moments: Moments, codes: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([chunk.astype(np.float64) for chunk in moments.chunks(codes)])
 
 
+def redraw(rng: np.random.Generator, fitted: Fitted) -> Fitted:
+    """The pool as it may have come out: raked to sums that differ from the noisy ones as these do from the true ones.
+
+    With rows drawn at random from it, a table is off the fit as the fit is off the truth, by noise and by sampling.
+    """
+    terms = [fitted.terms[0], *(redrawn(rng, term) for term in fitted.terms[1:])]
+    log_weights = fitted.log_weights.copy()
+    rake(log_weights, terms, 6)
+    return replace(fitted, log_weights=log_weights, terms=terms)
+
+
+def sample_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.ndarray]:
+    """Fine cells (rows,) of every column of a synthetic table, drawn at random."""
+    weights = fitted.weights
+    chosen = rng.choice(len(weights), rows, p=weights / weights.sum())
+    return [column[chosen] for column in fitted.codes]
+
+
 def draw_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.ndarray]:
-    """Fine cells (rows,) of every column of a synthetic table."""
+    """Fine cells (rows,) of every column of the one table that is nearest to the fit."""
     places = [margin.place(fitted.codes) for margin in fitted.margins]
     matter = [3.0 if len(margin.columns) == 1 else 1.0 for margin in fitted.margins]
     chosen = choose_rows(rng, fitted.weights, rows, places, matter)

@@ -1,4 +1,4 @@
-"""`Spending`: the budget of a table in exact fractions, the noise that each part of it buys, and what was spent on what."""
+"""`Spending`: a budget in exact fractions, the noise that each part of it buys, and what was spent on what."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Sensitivity:
 
 @dataclass
 class Spending:
-    """What is left of a budget: rho of zero-concentrated privacy, or a pure epsilon; and what was spent, part by part."""
+    """A budget, rho of zero-concentrated privacy or a pure epsilon, and what was spent of it, part by part."""
 
     total: Fraction
     pure: bool

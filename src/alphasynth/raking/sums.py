@@ -1,4 +1,4 @@
-"""From the confidential side to the public one: `Confidential` gives away noisy sums and private choices, nothing else."""
+"""`Confidential` gives away noisy sums and private choices, and nothing else; `Noisy` is what passes to the public."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from alphasynth.raking.spending import Sensitivity, Spending
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """A table of counts: its columns by number, and for each the cell of the table (fine cells,) that a fine one is in."""
+    """A table of counts: its columns by number, and for each of them the table's cell (fine cells,) of a fine one."""
 
     columns: tuple[int, ...]
     cells: tuple[np.ndarray, ...] = field(repr=False)
