@@ -84,7 +84,8 @@ def test_features_are_orthonormal_but_for_rounding(name):
     assert np.abs(features).max() <= FARTHEST * SCALE
     moments = features / SCALE
     np.testing.assert_allclose(moments @ share, 0, atol=0.05)
-    np.testing.assert_allclose((moments * share) @ moments.T, np.eye(len(features)), atol=0.12)
+    cut = (np.abs(features) == FARTHEST * SCALE).any(axis=1)  # a rare level's feature is scaled down by the cut
+    np.testing.assert_allclose(((moments * share) @ moments.T)[~cut][:, ~cut], np.eye((~cut).sum()), atol=0.05)
 
 
 def test_a_constant_column_has_no_features():

@@ -10,7 +10,7 @@ from scipy import optimize
 from alphasynth.raking.margins import even_where_alike, joined, nearest_counts
 from alphasynth.raking.pool import draw_tree, pair_table, spaced
 from alphasynth.raking.rake import MomentTerm, TableTerm, rake
-from alphasynth.raking.rows import choose_rows
+from alphasynth.raking.rows import Wanted, choose_rows
 
 
 def test_raking_finds_the_minimum():
@@ -112,14 +112,17 @@ def test_exchanged_rows_are_nearer_to_the_weights():
     weights = rng.gamma(2.0, size=8_000)
     rows = 2_000
 
-    def far(chosen):
-        wanted = [np.bincount(place, weights) * rows / weights.sum() for place in places]
-        return sum(
-            np.abs(want - np.bincount(p[chosen], minlength=len(want))).sum()
-            for p, want in zip(places, wanted, strict=True)
-        )
+    vectors = rng.normal(size=(8_000, 3))
+    wanted = Wanted(places, [3.0, 3.0, 1.0], vectors)
+    aim = wanted.sums(weights * rows / weights.sum())
 
-    drawn = rng.choice(8_000, rows, p=weights / weights.sum())
-    chosen = choose_rows(rng, weights, rows, places, [3.0, 3.0, 1.0])
+    def far(chosen):
+        counts, sums = wanted.of_rows(chosen, aim)
+        cells = sum(np.abs(want - found).sum() for want, found in zip(aim[0], counts, strict=True))
+        return cells, np.abs(aim[1] - sums).sum()
+
+    drawn = far(rng.choice(8_000, rows, p=weights / weights.sum()))
+    chosen = choose_rows(rng, weights, rows, wanted)
     assert len(chosen) == rows
-    assert far(chosen) < far(drawn) / 3
+    assert far(chosen)[0] < drawn[0] / 2
+    assert far(chosen)[1] < drawn[1] / 2

@@ -1,1 +1,1 @@
-"""Whole tables from noisy counts and moments, raked; imports errors, `privacy` and `tables`."""
+"""Whole tables from noisy counts and moments, raked: cells, sums, pools, weights, rows. Imports `tables` and above."""

@@ -14,6 +14,8 @@ import numpy as np
 
 # A Newton step moves no logarithm of a weight by more; steps within a cell's own equation, and when they have settled.
 FARTHEST, INNER, SETTLED = 2.0, 30, 1e-9
+# A step by an old curvature has helped if it left less than this of what there was to do.
+STILL_HELPS = 0.5
 
 
 @dataclass(eq=False)
@@ -55,13 +57,18 @@ class TableTerm:
 
 @dataclass(eq=False)
 class MomentTerm:
-    """Noisy sums (D,) of rows' vectors (rows, D), the noise's variance, and where the fit stands."""
+    """Noisy sums (D,) of rows' vectors (rows, D), the noise's variance, and where the fit stands.
+
+    The curvature is computed anew only where steps by an old one have ceased to help: it costs D times a step.
+    """
 
     vectors: np.ndarray = field(repr=False)
     noisy: np.ndarray = field(repr=False)
     noise: float
     variance: float
     tilt: np.ndarray = field(repr=False)
+    curvature: tuple[np.ndarray, bool] | None = field(default=None, repr=False)
+    steepness: float = np.inf
 
     @classmethod
     def of(cls, vectors: np.ndarray, noisy: np.ndarray, variance: float) -> MomentTerm:
@@ -70,22 +77,33 @@ class MomentTerm:
 
     def loosened(self, weights: np.ndarray) -> None:
         """Let the fit go as far from the pool as the noisy sums say the truth lies."""
-        square = np.einsum("ij,ij,i->", self.vectors, self.vectors, weights)
-        apart = ((self.noisy - weights @ self.vectors) ** 2).sum() - len(self.noisy) * self.variance
+        square = float(weights @ np.einsum("ij,ij->i", self.vectors, self.vectors))
+        apart = ((self.noisy - self._sums(weights)) ** 2).sum() - len(self.noisy) * self.variance
         self.variance /= max(apart / max(square, 1e-300), 1.0)
 
     def step(self, log_weights: np.ndarray) -> float:
         """A Newton step for all moments together, in place; how far it went, in logarithms of weights."""
+        from scipy.linalg import cho_factor, cho_solve
+
         weights = np.exp(log_weights)
-        slope = self.noisy - weights @ self.vectors - self.variance * self.tilt
-        curvature = (self.vectors * weights[:, None]).T @ self.vectors
-        curvature[np.diag_indices_from(curvature)] += self.variance
-        move = np.linalg.solve(curvature, slope)
-        change = self.vectors @ move
+        slope = self.noisy - self._sums(weights) - self.variance * self.tilt
+        steepness = float(np.abs(slope).max())
+        if self.curvature is None or steepness > STILL_HELPS * self.steepness:
+            scaled = self.vectors * np.sqrt(weights)[:, None].astype(self.vectors.dtype)
+            curvature = (scaled.T @ scaled).astype(np.float64)
+            curvature[np.diag_indices_from(curvature)] += self.variance
+            self.curvature = cho_factor(curvature)
+        self.steepness = steepness
+        move = cho_solve(self.curvature, slope)
+        change = self.vectors @ move.astype(self.vectors.dtype)
         part = min(1.0, FARTHEST / max(float(np.abs(change).max()), 1e-300))
         self.tilt += part * move
         log_weights += part * change
         return float(np.abs(change).max())
+
+    def _sums(self, weights: np.ndarray) -> np.ndarray:
+        """What the weights make, in the vectors' own precision: a wider copy of them would not fit."""
+        return (weights.astype(self.vectors.dtype) @ self.vectors).astype(np.float64)
 
 
 Term = TableTerm | MomentTerm
@@ -94,7 +112,8 @@ Term = TableTerm | MomentTerm
 def redrawn(rng: np.random.Generator, term: Term) -> Term:
     """A term with sums as they may have been: as far from the noisy ones as these may be from the true ones."""
     noisy = term.noisy + rng.normal(0.0, term.noise**0.5, len(term.noisy))
-    return replace(term, noisy=noisy, tilt=term.tilt.copy())
+    fresh = {} if isinstance(term, TableTerm) else {"steepness": np.inf}
+    return replace(term, noisy=noisy, tilt=term.tilt.copy(), **fresh)
 
 
 def rake(log_weights: np.ndarray, terms: list[Term], sweeps: int, tolerance: float = 1e-3) -> int:

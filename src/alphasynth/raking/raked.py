@@ -15,37 +15,76 @@ from fractions import Fraction
 import numpy as np
 
 from alphasynth.raking.cells import Cells
-from alphasynth.raking.features import Moments, features_of
+from alphasynth.raking.features import SCALE, Moments, features_of
 from alphasynth.raking.margins import even_where_alike, joined, nearest_counts
 from alphasynth.raking.pool import draw_given, draw_tree, pair_table
 from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake, redrawn
-from alphasynth.raking.rows import choose_rows
+from alphasynth.raking.rows import Wanted, choose_rows
 from alphasynth.raking.sums import Confidential, Margin, Noisy
 
 # Variance of the number of rows, which is public.
 KNOWN = 1e-6
+# Rows of a pool that are enough for any table below.
+LARGE = 100_000
 # Numbers in so many blocks or more are smoothed, where halves of a stretch differ by less than so many deviations.
 MANY, FAINT = 12, 1.5
+# Pairs that rows are made to agree with, measured or not, at the most.
+MOST_PAIRS = 100
+# How much more a column's counts matter than a pair's, when rows are made to agree with both.
+OF_COLUMNS = 3.0
 
 
 @dataclass(frozen=True)
 class Raked:
-    """Parts of the budget, and what is public about how a table is made.
+    """How much of the budget goes where, in proportion, and what else is public about how a table is made.
 
-    `blocks`, `cells`, `choices`, `tree`, `moments` and `more` are the parts for one-way counts of blocks and of fine
-    cells, for choosing pairs, for the counts of the tree's pairs, for moments and for the pairs after them.
+    `blocks`, `cells`, `choices`, `tree`, `moments` and `more` are for one-way counts of blocks and of fine cells, for
+    choosing pairs, for the counts of the tree's pairs, for moments and for the pairs after them.
     """
 
-    blocks: Fraction = Fraction(20, 100)
-    cells: Fraction = Fraction(4, 100)
-    choices: Fraction = Fraction(4, 100)
-    tree: Fraction = Fraction(22, 100)
-    moments: Fraction = Fraction(32, 100)
-    more: Fraction = Fraction(18, 100)
+    blocks: int = 20
+    cells: int = 4
+    choices: int = 4
+    tree: int = 22
+    moments: int = 32
+    more: int = 18
     degree: int = 2
     pairs_more: int = 6
     pool: int = 4
     quantile: float = 0.995
+
+    def parts(self, columns: Sequence[Cells]) -> Parts:
+        """Parts of the budget that add up to all of it; what there is nothing of has none."""
+        pairs = len(columns) * (len(columns) - 1) // 2
+        more = min(self.pairs_more, pairs - (len(columns) - 1)) if pairs else 0
+        several = len(columns) > 1
+        asked = {
+            "blocks": self.blocks,
+            "cells": self.cells * any(cells.size > cells.blocks for cells in columns),
+            "choices": self.choices * several,
+            "tree": self.tree * several,
+            "moments": self.moments,
+            "more": self.more * (more > 0),
+        }
+        whole = sum(asked.values())
+        return Parts(**{name: Fraction(part, whole) for name, part in asked.items()}, pairs_more=more)
+
+    def pool_rows(self, n: int) -> int:
+        """Rows of the pool: several times the table's, but not many more than a large table's."""
+        return max(n, min(self.pool * n, LARGE))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts of the budget, and how many pairs are measured beyond the tree's."""
+
+    blocks: Fraction
+    cells: Fraction
+    choices: Fraction
+    tree: Fraction
+    moments: Fraction
+    more: Fraction
+    pairs_more: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +114,11 @@ class Fitted:
     margins: list[Margin] = field(repr=False)
 
     @property
+    def moments(self) -> MomentTerm:
+        """The term of all pairs' moments."""
+        return next(term for term in self.terms if isinstance(term, MomentTerm))
+
+    @property
     def weights(self) -> np.ndarray:
         """Weights (rows,) of the pool's rows."""
         return np.exp(self.log_weights)
@@ -82,43 +126,46 @@ class Fitted:
 
 def fit(rng: np.random.Generator, table: Confidential, columns: Sequence[Cells], settings: Raked) -> Fitted:
     """Measure a confidential table and fit a weighted pool to what was measured."""
-    one = one_way(table, columns, settings)
+    parts = settings.parts(columns)
+    one = one_way(table, columns, parts)
     pairs = [Margin((a, b), (one[a].cells, one[b].cells)) for a, b in itertools.combinations(range(len(columns)), 2)]
-    steps = len(columns) - 1 + settings.pairs_more
-    tree = choose_tree(table, pairs, one, settings.choices / steps)
-    measured = list(zip(tree, table.counts(tree, "tree", settings.tree), strict=True)) if tree else []
-    codes = draw_pool(rng, columns, one, measured, settings.pool * table.n)
+    choice = parts.choices / max(len(columns) - 1 + parts.pairs_more, 1)
+    tree = choose_tree(table, pairs, one, choice)
+    measured = list(zip(tree, table.counts(tree, "tree", parts.tree), strict=True)) if tree else []
+    codes = draw_pool(rng, columns, one, measured, settings.pool_rows(table.n))
     log_weights = np.full(len(codes[0]), math.log(table.n / len(codes[0])))
     moments = _moments(columns, one, codes, settings)
     blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
     terms: list[Term] = [TableTerm.of(np.zeros(len(codes[0]), np.int64), np.array([float(table.n)]), KNOWN)]
     known = [*zip(blocks, (each.noisy for each in one), strict=True), *measured]
     terms += [TableTerm.of(margin.place(codes), noisy.sums, noisy.variance) for margin, noisy in known]
-    noisy = table.moments(moments, "moments", settings.moments)
+    noisy = table.moments(moments, "moments", parts.moments)
     terms.append(MomentTerm.of(_vectors(moments, codes), noisy.sums, noisy.variance))
     for term in terms[1:]:
         term.loosened(np.exp(log_weights))
     rake(log_weights, terms, 8)
     left = [pair for pair in pairs if pair not in tree]
-    for _ in range(min(settings.pairs_more, len(left))):
+    for _ in range(parts.pairs_more):
         fitted = [np.bincount(m.place(codes), np.exp(log_weights), m.size) for m in left]
-        worst = left.pop(table.worst(left, fitted, "choice", settings.choices / steps))
-        (noisy,) = table.counts([worst], "more", settings.more / settings.pairs_more)
+        worst = left.pop(table.worst(left, fitted, "choice", choice))
+        (noisy,) = table.counts([worst], "more", parts.more / parts.pairs_more)
         term = TableTerm.of(worst.place(codes), noisy.sums, noisy.variance)
         term.loosened(np.exp(log_weights))
         terms.append(term)
         rake(log_weights, terms, 2)
     rake(log_weights, terms, 12)
-    return Fitted(codes, log_weights, terms, [*blocks, *pairs])
+    # Rows are to agree with all pairs of a narrow table, and with those of a wide one that were measured.
+    agree = pairs if len(pairs) <= MOST_PAIRS else [pair for pair in pairs if pair not in left]
+    return Fitted(codes, log_weights, terms, [*blocks, *agree])
 
 
-def one_way(table: Confidential, columns: Sequence[Cells], settings: Raked) -> list[OneWay]:
+def one_way(table: Confidential, columns: Sequence[Cells], parts: Parts) -> list[OneWay]:
     """One-way counts of all columns: of blocks, and with less of the budget of fine cells."""
     blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
-    noisy = table.counts(blocks, "blocks", settings.blocks)
+    noisy = table.counts(blocks, "blocks", parts.blocks)
     finer = [j for j, cells in enumerate(columns) if cells.size > cells.blocks]
     margins = [Margin((j,), (np.arange(columns[j].size),)) for j in finer]
-    fine = dict(zip(finer, table.counts(margins, "cells", settings.cells), strict=True)) if finer else {}
+    fine = dict(zip(finer, table.counts(margins, "cells", parts.cells), strict=True)) if finer else {}
     found = []
     for j, (cells, each) in enumerate(zip(columns, noisy, strict=True)):
         counts = _counts(cells, each, table.n)
@@ -193,7 +240,7 @@ def _moments(columns: Sequence[Cells], one: Sequence[OneWay], codes: Sequence[np
 
 
 def _vectors(moments: Moments, codes: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate([chunk.astype(np.float64) for chunk in moments.chunks(codes)])
+    return np.concatenate([chunk.astype(np.float32) for chunk in moments.chunks(codes)])
 
 
 def redraw(rng: np.random.Generator, fitted: Fitted) -> Fitted:
@@ -217,6 +264,8 @@ def sample_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.
 def draw_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.ndarray]:
     """Fine cells (rows,) of every column of the one table that is nearest to the fit."""
     places = [margin.place(fitted.codes) for margin in fitted.margins]
-    matter = [3.0 if len(margin.columns) == 1 else 1.0 for margin in fitted.margins]
-    chosen = choose_rows(rng, fitted.weights, rows, places, matter)
+    matter = [OF_COLUMNS if len(margin.columns) == 1 else 1.0 for margin in fitted.margins]
+    unit = np.float32(1 / (2 * SCALE**2))  # vectors in standard deviations
+    wanted = Wanted(places, matter, fitted.moments.vectors * unit)
+    chosen = choose_rows(rng, fitted.weights, rows, wanted)
     return [column[chosen] for column in fitted.codes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,36 +11,55 @@ from alphasynth.raking.pool import spaced
 
 # Exchanges are tried for so many rows at a time, a part of all at first, among so many times as many.
 FIRST_PART, AMONG, ROUNDS, FEWEST = 20, 8, 300, 1
+Sums = tuple[list[np.ndarray], np.ndarray]
 
 
-def choose_rows(
-    rng: np.random.Generator, weights: np.ndarray, rows: int, places: Sequence[np.ndarray], matter: Sequence[float]
-) -> np.ndarray:
-    """Numbers (rows,) of the pool's rows, drawn by their weights, whose counts are near to what the weights make.
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What rows of a pool are to agree with: cells (pool,) of tables, of which some matter more; vectors (pool, D)."""
 
-    `places` are the cells (pool,) of several tables and `matter` how much each of them counts.
-    """
+    places: Sequence[np.ndarray]
+    matter: Sequence[float]
+    vectors: np.ndarray
+
+    def sums(self, weights: np.ndarray) -> Sums:
+        """What weights (pool,) make of each."""
+        counts = [np.bincount(place, weights, int(place.max()) + 1) for place in self.places]
+        return counts, (weights.astype(self.vectors.dtype) @ self.vectors).astype(np.float64)
+
+    def of_rows(self, rows: np.ndarray, like: Sums) -> Sums:
+        """What these rows make of each."""
+        counts = [np.bincount(place[rows], minlength=len(c)) for place, c in zip(self.places, like[0], strict=True)]
+        return counts, self.vectors[rows].sum(axis=0, dtype=np.float64)
+
+    def worth(self, off: Sums, rows: np.ndarray) -> np.ndarray:
+        """How much rows of the pool are wanting, (rows,)."""
+        tables = zip(self.places, off[0], self.matter, strict=True)
+        found = self.vectors[rows] @ off[1].astype(self.vectors.dtype)
+        return sum((much * left[place[rows]] for place, left, much in tables), found.astype(np.float64))
+
+    def far(self, off: Sums) -> float:
+        """How far rows are from what is wanted."""
+        tables = zip(off[0], self.matter, strict=True)
+        return float(sum(much * (left**2).sum() for left, much in tables) + (off[1] ** 2).sum())
+
+
+def choose_rows(rng: np.random.Generator, weights: np.ndarray, rows: int, wanted: Wanted) -> np.ndarray:
+    """Numbers (rows,) of the pool's rows, drawn by their weights, whose sums are near to what the weights make."""
     chosen = _drawn(rng, weights, rows)
-    sizes = [int(place.max()) + 1 for place in places]
-    factor = rows / weights.sum()
-    wanted = [np.bincount(place, weights, size) * factor for place, size in zip(places, sizes, strict=True)]
-    off = [want - np.bincount(place[chosen], minlength=len(want)) for place, want in zip(places, wanted, strict=True)]
-    steps, batch, each = np.cumsum(weights), max(rows // FIRST_PART, 1), sum(matter)
+    aim = wanted.sums(weights * (rows / weights.sum()))
+    off = _less(aim, wanted.of_rows(chosen, aim))
+    steps, batch = np.cumsum(weights), max(rows // FIRST_PART, 1)
     for _ in range(ROUNDS):
         if batch < FEWEST:
             break
         new = np.searchsorted(steps, rng.random(AMONG * batch) * steps[-1], side="right")
         old = rng.choice(rows, min(AMONG * batch, rows), replace=False)
-        gain, loss = _worth(places, off, matter, new), _worth(places, off, matter, chosen[old])
-        best, worst = np.argsort(-gain)[:batch], np.argsort(loss)[:batch]
-        size = min(len(best), len(worst))
-        better = gain[best[:size]] - loss[worst[:size]] > each
-        new, old = new[best[:size][better]], old[worst[:size][better]]
-        moved = [
-            left - np.bincount(place[new], minlength=len(left)) + np.bincount(place[chosen[old]], minlength=len(left))
-            for place, left in zip(places, off, strict=True)
-        ]
-        if len(new) and _far(moved, matter) < _far(off, matter):
+        gain, loss = wanted.worth(off, new), wanted.worth(off, chosen[old])
+        size = min(batch, len(old))
+        new, old = new[np.argsort(-gain)[:size]], old[np.argsort(loss)[:size]]
+        moved = _less(_less(off, wanted.of_rows(new, aim)), wanted.of_rows(chosen[old], aim), -1)
+        if wanted.far(moved) < wanted.far(off):
             off = moved
             chosen[old] = new
         else:
@@ -52,12 +72,5 @@ def _drawn(rng: np.random.Generator, weights: np.ndarray, rows: int) -> np.ndarr
     return order[spaced(rng, weights[order], rows)]
 
 
-def _worth(
-    places: Sequence[np.ndarray], off: Sequence[np.ndarray], matter: Sequence[float], rows: np.ndarray
-) -> np.ndarray:
-    """How much rows of the pool are wanting, (rows,)."""
-    return sum(much * left[place[rows]] for place, left, much in zip(places, off, matter, strict=True))
-
-
-def _far(off: Sequence[np.ndarray], matter: Sequence[float]) -> float:
-    return float(sum(much * (left**2).sum() for left, much in zip(off, matter, strict=True)))
+def _less(one: Sums, other: Sums, sign: int = 1) -> Sums:
+    return [a - sign * b for a, b in zip(one[0], other[0], strict=True)], one[1] - sign * other[1]
