@@ -28,7 +28,8 @@ from alphasynth.models.suggestion import outward
 from alphasynth.privacy.accounting import rho_within
 from alphasynth.privacy.randomness import Stream
 from alphasynth.raking.cells import Cells
-from alphasynth.raking.raked import Raked, draw_rows, fit
+from alphasynth.raking.raked import draw_rows, fit
+from alphasynth.raking.settings import Raked
 from alphasynth.raking.spending import Spending
 from alphasynth.raking.sums import Confidential
 from alphasynth.tables.declared import Declared
@@ -129,7 +130,7 @@ def mst(subject: Subject, cells: dict[str, Cells], epsilon: float, seed: int) ->
     def grid(cells: Cells) -> marginals.Grid:
         blocks = [np.flatnonzero(cells.block == k) for k in range(cells.blocks)]
         lower, upper = np.array([cells.lower[b[0]] for b in blocks]), np.array([cells.upper[b[-1]] for b in blocks])
-        return marginals.Grid(lower, upper, cells.whole or bool(cells.levels))
+        return marginals.Grid(lower, upper, cells.whole)
 
     own, columns = marginals.grid_of, iter(cells.values())
     marginals.grid_of = lambda values, bins: grid(next(columns))

@@ -79,7 +79,7 @@ def test_what_was_not_declared_is_refused():
 def test_features_are_orthonormal_but_for_rounding(name):
     column, rng = cells(name), np.random.default_rng(2)
     share = rng.dirichlet(np.full(column.size, 5.0))
-    features = features_of(column, share, 2)
+    features = features_of(column, share, 2).table
     assert features.dtype == np.int64
     assert np.abs(features).max() <= FARTHEST * SCALE
     moments = features / SCALE
@@ -90,4 +90,4 @@ def test_features_are_orthonormal_but_for_rounding(name):
 
 def test_a_constant_column_has_no_features():
     column = cells("levels of text")
-    assert features_of(column, np.array([1.0, 0.0, 0.0]), 2).shape == (0, 3)
+    assert features_of(column, np.array([1.0, 0.0, 0.0]), 2).table.shape == (0, 3)

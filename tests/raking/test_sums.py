@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth.privacy.randomness import Stream
-from alphasynth.raking.features import Moments
+from alphasynth.raking.features import Features, Moments
 from alphasynth.raking.spending import Sensitivity, Spending
 from alphasynth.raking.sums import Confidential, Margin, Noisy
 
@@ -78,8 +78,8 @@ def test_counts_move_by_no_more_than_is_said(pair):
 def test_moments_move_by_no_more_than_is_said(pair, seed, length):
     more, less, unit = pair
     rng = np.random.default_rng(seed)
-    tables = [rng.integers(-128, 129, (2, size)) for size in SIZES]
-    moments = dataclasses.replace(Moments.of(tables, important=(1,)), length=length)
+    features = [Features(rng.integers(-128, 129, (3, size)), 2) for size in SIZES]
+    moments = Moments.of(features, (1,), length)
     square, absolute, moves = moved(
         confidential(more, unit), confidential(less, unit), lambda t: t.moments(moments, "moments", Fraction(1))
     )
@@ -135,6 +135,6 @@ def test_choices_are_those_of_the_exponential_mechanism():
 def test_nothing_else_passes():
     """All that a confidential table has for others to call returns noisy sums or the number of a choice."""
     public = [name for name in vars(Confidential) if not name.startswith("_")]
-    assert set(public) - {"n", "rows_of_unit"} == {"counts", "worst", "moments"}
+    assert set(public) - {"n", "rows_of_unit"} == {"counts", "worst", "moments", "deviation"}
     assert {field.name for field in dataclasses.fields(Noisy)} == {"sums", "variance"}
     assert "codes" not in repr(confidential((np.array([0, 1, 2]),), 1))

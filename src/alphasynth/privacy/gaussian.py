@@ -54,13 +54,18 @@ def discrete_laplace_all(stream: Stream, scale: int, number: int) -> np.ndarray:
     made = np.empty(0, np.int64)
     while len(made) < number:
         tried = 2 * (number - len(made)) + 8
-        rest = below_all(stream, scale, tried)
-        rest = rest[accept_exp_all(stream, rest / scale, LOOSE, lambda i, rest=rest: Fraction(-int(rest[i]), scale))]
+        rest = _remainders(stream, scale, tried)
         size = rest + scale * _geometric(stream, len(rest))
         negative = (stream.words(len(size)) >> np.uint64(63)).astype(bool)
         size = np.where(negative, -size, size)[~(negative & (size == 0))]  # 0 must not come twice as often
         made = np.concatenate([made, size])
     return made[:number]
+
+
+def _remainders(stream: Stream, scale: int, number: int) -> np.ndarray:
+    """Whole numbers u below the scale, fewer than asked for, each with probability proportional to exp(-u / scale)."""
+    tried = below_all(stream, scale, number)
+    return tried[accept_exp_all(stream, tried / scale, LOOSE, lambda i: Fraction(-int(tried[i]), scale))]
 
 
 def below_all(stream: Stream, bound: int, number: int) -> np.ndarray:

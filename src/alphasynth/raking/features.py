@@ -24,8 +24,19 @@ NOTHING_NEW = 1e-3
 CHUNK = 8_192
 
 
-def features_of(cells: Cells, share: np.ndarray, degree: int) -> np.ndarray:
-    """Features (features, cells) of a column whose cells have these shares: whole numbers, multiples of 1 / SCALE."""
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Features (features, cells) of a column, in whole numbers; the first `in_pairs` are multiplied by others'."""
+
+    table: np.ndarray = field(repr=False)
+    in_pairs: int
+
+
+def features_of(cells: Cells, share: np.ndarray, degree: int) -> Features:
+    """Features of a column whose cells have these shares: multiples of 1 / SCALE.
+
+    A skewed number's logarithm has them, and so has the number itself, up to its square, which decides its sd.
+    """
     candidates = [np.ones(cells.size)]
     if cells.gap:
         candidates.append((np.arange(cells.size) == cells.size - 1).astype(float))
@@ -37,11 +48,12 @@ def features_of(cells: Cells, share: np.ndarray, degree: int) -> np.ndarray:
         there = np.arange(cells.size) < len(cells.value)
         spread = np.ptp(cells.value) or 1.0
         candidates += [np.where(there, (value / spread) ** power, 0.0) for power in range(1, degree + 1)]
-        if cells.unit is not None:  # the mean is that of the number itself
-            middle = np.append((cells.lower + cells.upper) / 2, np.zeros(int(cells.gap)))
-            candidates.append(np.where(there, middle / np.abs(middle).max(), 0.0))
-    found = _orthonormal(candidates, share)
-    return np.rint(np.clip(found, -FARTHEST, FARTHEST) * SCALE).astype(np.int64)
+    in_pairs = len(_orthonormal(candidates, share))
+    if cells.unit is not None:
+        middle = np.append((cells.lower + cells.upper) / 2 - cells.lower[0], np.zeros(int(cells.gap)))
+        candidates += [(middle / middle.max()) ** power for power in (1, 2)]
+    found = np.clip(_orthonormal(candidates, share), -FARTHEST, FARTHEST)
+    return Features(np.rint(found * SCALE).astype(np.int64), in_pairs)
 
 
 def _orthonormal(candidates: Sequence[np.ndarray], share: np.ndarray) -> np.ndarray:
@@ -57,6 +69,11 @@ def _orthonormal(candidates: Sequence[np.ndarray], share: np.ndarray) -> np.ndar
         if size > 0 and length > NOTHING_NEW * size:
             made.append(left / length)
     return np.array(made[1:]).reshape(len(made) - 1, len(share))
+
+
+def _number(tables: Sequence[np.ndarray]) -> list[int]:
+    """The number of each feature within its column."""
+    return [number for table in tables for number in range(len(table))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +92,12 @@ class Moments:
     length: int
 
     @classmethod
-    def of(cls, tables: Sequence[np.ndarray], important: Sequence[int] = (), length: int = 1 << 40) -> Moments:
+    def of(cls, columns: Sequence[Features], important: Sequence[int] = (), length: int = 1 << 40) -> Moments:
         """Moments of all pairs; those of `important` columns are measured twice as well."""
+        tables = [column.table for column in columns]
         owner = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
-        pairs = [(i, j) for i, j in itertools.combinations(range(len(owner)), 2) if owner[i] != owner[j]]
+        paired = [i for i, j in enumerate(_number(tables)) if j < columns[owner[i]].in_pairs]
+        pairs = [(i, j) for i, j in itertools.combinations(paired, 2) if owner[i] != owner[j]]
         alone = [(i, len(owner)) for i in range(len(owner))]
         left, right = np.array(pairs + alone, np.int64).reshape(-1, 2).T
         matters = np.isin(np.append(owner, -1), list(important))

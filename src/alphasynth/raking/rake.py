@@ -112,8 +112,9 @@ Term = TableTerm | MomentTerm
 def redrawn(rng: np.random.Generator, term: Term) -> Term:
     """A term with sums as they may have been: as far from the noisy ones as these may be from the true ones."""
     noisy = term.noisy + rng.normal(0.0, term.noise**0.5, len(term.noisy))
-    fresh = {} if isinstance(term, TableTerm) else {"steepness": np.inf}
-    return replace(term, noisy=noisy, tilt=term.tilt.copy(), **fresh)
+    if isinstance(term, TableTerm):
+        return replace(term, noisy=noisy, tilt=term.tilt.copy())
+    return replace(term, noisy=noisy, tilt=term.tilt.copy(), steepness=np.inf)
 
 
 def rake(log_weights: np.ndarray, terms: list[Term], sweeps: int, tolerance: float = 1e-3) -> int:

@@ -1,4 +1,4 @@
-"""`Raked`: a whole table from private counts of columns and pairs, private moments of all pairs, and raking.
+"""A whole table from private counts of columns and pairs, private moments of all pairs, and raking.
 
 One-way counts, a tree of pairs that were chosen privately, moments of all pairs, more pairs where the fit is worst: all
 that passes from the table are sums with noise and choices among pairs. What follows is made from these.
@@ -16,89 +16,24 @@ import numpy as np
 
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.features import SCALE, Moments, features_of
-from alphasynth.raking.margins import even_where_alike, joined, nearest_counts
+from alphasynth.raking.one_way import OneWay, one_way
 from alphasynth.raking.pool import draw_given, draw_tree, pair_table
 from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake, redrawn
 from alphasynth.raking.rows import Wanted, choose_rows
+from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential, Margin, Noisy
 
 # Variance of the number of rows, which is public.
 KNOWN = 1e-6
-# Rows of a pool that are enough for any table below.
-LARGE = 100_000
-# Numbers in so many blocks or more are smoothed, where halves of a stretch differ by less than so many deviations.
-MANY, FAINT = 12, 1.5
+# A record's vector is so many times the root of its number of entries long, about, in standard deviations; noise of
+# more than so many standard errors of a moment calls for fewer moments.
+USUAL_LENGTH, MOST_NOISE = 2.5, 1.2
+# Turns of all terms at the end, and then of the columns' counts alone, which are known best.
+LAST, FINISH = 40, 4
 # Pairs that rows are made to agree with, measured or not, at the most.
 MOST_PAIRS = 100
 # How much more a column's counts matter than a pair's, when rows are made to agree with both.
 OF_COLUMNS = 3.0
-
-
-@dataclass(frozen=True)
-class Raked:
-    """How much of the budget goes where, in proportion, and what else is public about how a table is made.
-
-    `blocks`, `cells`, `choices`, `tree`, `moments` and `more` are for one-way counts of blocks and of fine cells, for
-    choosing pairs, for the counts of the tree's pairs, for moments and for the pairs after them.
-    """
-
-    blocks: int = 20
-    cells: int = 4
-    choices: int = 4
-    tree: int = 22
-    moments: int = 32
-    more: int = 18
-    degree: int = 2
-    pairs_more: int = 6
-    pool: int = 4
-    quantile: float = 0.995
-
-    def parts(self, columns: Sequence[Cells]) -> Parts:
-        """Parts of the budget that add up to all of it; what there is nothing of has none."""
-        pairs = len(columns) * (len(columns) - 1) // 2
-        more = min(self.pairs_more, pairs - (len(columns) - 1)) if pairs else 0
-        several = len(columns) > 1
-        asked = {
-            "blocks": self.blocks,
-            "cells": self.cells * any(cells.size > cells.blocks for cells in columns),
-            "choices": self.choices * several,
-            "tree": self.tree * several,
-            "moments": self.moments,
-            "more": self.more * (more > 0),
-        }
-        whole = sum(asked.values())
-        return Parts(**{name: Fraction(part, whole) for name, part in asked.items()}, pairs_more=more)
-
-    def pool_rows(self, n: int) -> int:
-        """Rows of the pool: several times the table's, but not many more than a large table's."""
-        return max(n, min(self.pool * n, LARGE))
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Parts of the budget, and how many pairs are measured beyond the tree's."""
-
-    blocks: Fraction
-    cells: Fraction
-    choices: Fraction
-    tree: Fraction
-    moments: Fraction
-    more: Fraction
-    pairs_more: int
-
-
-@dataclass(frozen=True, eq=False)
-class OneWay:
-    """What is known of one column: noisy counts of blocks, the counts of its fine cells, the cells that pairs use."""
-
-    noisy: Noisy
-    fine: np.ndarray = field(repr=False)
-    cells: np.ndarray = field(repr=False)
-
-    @property
-    def margin(self) -> np.ndarray:
-        """Counts of the cells that pairs use."""
-        return np.bincount(self.cells, self.fine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +69,7 @@ def fit(rng: np.random.Generator, table: Confidential, columns: Sequence[Cells],
     measured = list(zip(tree, table.counts(tree, "tree", parts.tree), strict=True)) if tree else []
     codes = draw_pool(rng, columns, one, measured, settings.pool_rows(table.n))
     log_weights = np.full(len(codes[0]), math.log(table.n / len(codes[0])))
-    moments = _moments(columns, one, codes, settings)
+    moments = _moments(table, columns, one, codes, settings)
     blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
     terms: list[Term] = [TableTerm.of(np.zeros(len(codes[0]), np.int64), np.array([float(table.n)]), KNOWN)]
     known = [*zip(blocks, (each.noisy for each in one), strict=True), *measured]
@@ -143,6 +78,10 @@ def fit(rng: np.random.Generator, table: Confidential, columns: Sequence[Cells],
     terms.append(MomentTerm.of(_vectors(moments, codes), noisy.sums, noisy.variance))
     for term in terms[1:]:
         term.loosened(np.exp(log_weights))
+    # What is known best must not give way to what the pool is far from: columns' counts are held as tightly as moments.
+    loosest = max(term.noise / term.variance for term in terms[1:])
+    for term in terms[1 : 1 + len(columns)]:
+        term.variance = term.noise / loosest
     rake(log_weights, terms, 8)
     left = [pair for pair in pairs if pair not in tree]
     for _ in range(parts.pairs_more):
@@ -153,42 +92,11 @@ def fit(rng: np.random.Generator, table: Confidential, columns: Sequence[Cells],
         term.loosened(np.exp(log_weights))
         terms.append(term)
         rake(log_weights, terms, 2)
-    rake(log_weights, terms, 12)
+    rake(log_weights, terms, LAST)
+    rake(log_weights, terms[: 1 + len(columns)], FINISH)
     # Rows are to agree with all pairs of a narrow table, and with those of a wide one that were measured.
     agree = pairs if len(pairs) <= MOST_PAIRS else [pair for pair in pairs if pair not in left]
     return Fitted(codes, log_weights, terms, [*blocks, *agree])
-
-
-def one_way(table: Confidential, columns: Sequence[Cells], parts: Parts) -> list[OneWay]:
-    """One-way counts of all columns: of blocks, and with less of the budget of fine cells."""
-    blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
-    noisy = table.counts(blocks, "blocks", parts.blocks)
-    finer = [j for j, cells in enumerate(columns) if cells.size > cells.blocks]
-    margins = [Margin((j,), (np.arange(columns[j].size),)) for j in finer]
-    fine = dict(zip(finer, table.counts(margins, "cells", parts.cells), strict=True)) if finer else {}
-    found = []
-    for j, (cells, each) in enumerate(zip(columns, noisy, strict=True)):
-        counts = _counts(cells, each, table.n)
-        least = max(table.n / 200, 2 * math.sqrt(each.variance))
-        to = joined(counts, least, not cells.nominal) if cells.blocks > 8 else np.arange(cells.blocks)
-        if j in fine:
-            deviation = math.sqrt(fine[j].variance)
-            parts = [
-                even_where_alike(fine[j].sums[cells.block == k], deviation, count) for k, count in enumerate(counts)
-            ]
-            counts = np.concatenate(parts)
-        found.append(OneWay(each, counts, to[cells.block]))
-    return found
-
-
-def _counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
-    """Counts of blocks; numbers are even where they differ by noise alone, which keeps noise out of long tails."""
-    counts = nearest_counts(noisy.sums, n)
-    numbers = cells.blocks - cells.gap
-    if cells.nominal or numbers < MANY:
-        return counts
-    inside = even_where_alike(noisy.sums[:numbers], math.sqrt(noisy.variance), counts[:numbers].sum(), FAINT)
-    return np.append(inside, counts[numbers:])
 
 
 def choose_tree(table: Confidential, pairs: Sequence[Margin], one: Sequence[OneWay], part: Fraction) -> list[Margin]:
@@ -229,14 +137,17 @@ def _within(one: OneWay) -> np.ndarray:
     return inside * (one.fine + 1e-9)
 
 
-def _moments(columns: Sequence[Cells], one: Sequence[OneWay], codes: Sequence[np.ndarray], settings: Raked) -> Moments:
-    """Moments whose vectors are cut where few rows of the pool are."""
-    tables = [
-        features_of(cells, each.fine / each.fine.sum(), settings.degree)
-        for cells, each in zip(columns, one, strict=True)
-    ]
-    moments = Moments.of(tables)
-    return replace(moments, length=math.ceil(np.quantile(moments.lengths(codes), settings.quantile)))
+def _moments(
+    table: Confidential, columns: Sequence[Cells], one: Sequence[OneWay], codes: Sequence[np.ndarray], settings: Raked
+) -> Moments:
+    """Moments whose vectors are cut where few rows of the pool are; of a degree that noise allows."""
+    part, unit = settings.parts(columns).moments, 2 * SCALE**2
+    for degree in range(settings.degree, 0, -1):
+        found = Moments.of([features_of(c, o.fine / o.fine.sum(), degree) for c, o in zip(columns, one, strict=True)])
+        length = math.ceil(USUAL_LENGTH * unit * math.sqrt(found.size))
+        if table.deviation(length, found.size, part) <= MOST_NOISE * unit * math.sqrt(table.n):
+            break
+    return replace(found, length=max(math.ceil(np.quantile(found.lengths(codes), settings.quantile)), 1))
 
 
 def _vectors(moments: Moments, codes: Sequence[np.ndarray]) -> np.ndarray:

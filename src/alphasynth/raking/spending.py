@@ -46,16 +46,23 @@ class Spending:
         self.spent.append((name, cost))
         return cost
 
+    def variance(self, sensitivity: Sensitivity, part: Fraction) -> Fraction:
+        """The noise's variance that a part of the budget buys."""
+        cost = self.total * part
+        if self.pure:
+            return Fraction(2 * math.ceil(sensitivity.absolute / cost) ** 2)
+        return sensitivity.square / (2 * cost)
+
     def noisy(
         self, stream: Stream, sums: np.ndarray, sensitivity: Sensitivity, name: str, part: Fraction
     ) -> tuple[np.ndarray, float]:
         """Whole-number sums with exactly sampled noise, and the noise's variance."""
-        cost = self.take(name, part)
+        cost, variance = self.take(name, part), self.variance(sensitivity, part)
         if self.pure:
-            scale = math.ceil(sensitivity.absolute / cost)
-            return sums + discrete_laplace_all(stream, scale, len(sums)), 2.0 * scale**2
-        variance = sensitivity.square / (2 * cost)
-        return sums + discrete_gaussian(stream, variance, len(sums)), float(variance)
+            noise = discrete_laplace_all(stream, math.ceil(sensitivity.absolute / cost), len(sums))
+        else:
+            noise = discrete_gaussian(stream, variance, len(sums))
+        return sums + noise, float(variance)
 
     def choose(self, stream: Stream, scores: np.ndarray, rows: int, name: str, part: Fraction) -> int:
         """The number of one of several whole-number scores, larger ones the likelier: the exponential mechanism.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -79,12 +80,18 @@ class Confidential:
         exact = np.zeros(moments.size, np.int64)
         for vectors in moments.chunks(self._codes):
             exact += vectors.sum(axis=0)
-        rows = self.rows_of_unit
-        # Whole numbers of this Euclidean length have absolute values of at most length sqrt(D) in all.
-        absolute = rows * int(np.ceil(moments.length * np.sqrt(moments.size) * (1 + 1e-12)))
-        moves = Sensitivity((rows * moments.length) ** 2, absolute)
+        moves = self._moves(moments.length, moments.size)
         sums, variance = self._spending.noisy(self._stream, exact, moves, name, part)
         return Noisy(sums.astype(float), variance)
+
+    def deviation(self, length: int, size: int, part: Fraction) -> float:
+        """The deviation of the noise that so many sums of vectors of this length would have: public numbers alone."""
+        return math.sqrt(self._spending.variance(self._moves(length, size), part))
+
+    def _moves(self, length: int, size: int) -> Sensitivity:
+        """How far a unit moves sums of vectors; absolute values of one's entries add up to at most length sqrt(D)."""
+        whole = self.rows_of_unit * length
+        return Sensitivity(whole**2, math.isqrt(whole**2 * size) + 1)
 
     def _exact(self, margin: Margin) -> np.ndarray:
         """Counts as they are, counted once."""
