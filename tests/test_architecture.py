@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "src" / "alphasynth", ROOT / "tests"
 # Folders and modules of the root, each importing only from those before it and from itself.
 LAYERS = (
-    *("errors", "catalogue", "interruption", "privacy", "tables", "models", "inference", "mechanisms", "synthesis"),
+    *("errors", "catalogue", "privacy", "tables", "models", "inference", "mechanisms", "raking", "synthesis"),
     *("audits", "synthesizer", "evaluation", "pages", "league", "runs", "cli"),
 )
 MOST_MODULES, MOST_LINES, MOST_PARAMETERS = 20, 300, 10

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from alphasynth import __version__
-from alphasynth.interruption import Interruption
 from alphasynth.pages import page
 from alphasynth.pages.images import save
+from alphasynth.runs.interruption import Interruption
 from alphasynth.runs.new_folder import new_folder
 from alphasynth_studies.expected import FAILS, FITTED, HOLDS, UNDECIDED, UNTOLD, Line, plain
 from alphasynth_studies.study import SEED, Asked, Findings, Study

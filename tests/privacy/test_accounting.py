@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import alphasynth
@@ -28,6 +28,7 @@ from alphasynth.privacy.accounting import (
     part_of,
     per_draw,
     replacing,
+    rho_within,
     spent,
     split,
     start_and_rounds,
@@ -174,3 +175,14 @@ def test_privacy_numbers_are_added_and_multiplied_in_one_place(path):
         code = re.sub(r'"""(.|\n)*?"""', "", path.read_text())
         for pattern in ARITHMETIC:
             assert not re.search(pattern, code), pattern
+
+
+@settings(max_examples=25)
+@given(st.floats(0.01, 50), st.floats(1e-12, 1e-3))
+def test_rho_is_what_epsilon_and_delta_allow_and_no_more(epsilon, delta):
+    rho = rho_within(epsilon, delta)
+    assert 0 < rho < epsilon
+    assert epsilon_at(rho, delta) <= epsilon
+    assert epsilon_at(rho * (1 + 1e-9), delta) > epsilon * (1 - 1e-6)
+    # The simple conversion allows no more: epsilon = rho + 2 sqrt(rho log(1 / delta)).
+    assert rho + 2 * math.sqrt(rho * math.log(1 / delta)) >= epsilon

@@ -16,9 +16,9 @@ import alphasynth.runs.folder
 import alphasynth.runs.ledger
 import alphasynth.runs.ledger_file
 from alphasynth.errors import InputError
-from alphasynth.interruption import Left
 from alphasynth.runs.budget import LedgerError, Reservation, balance
 from alphasynth.runs.folder import plan, reconcile, staged
+from alphasynth.runs.interruption import Left
 from alphasynth.runs.ledger import Ledger
 from ledgers import append_all_but_a_release
 

@@ -17,9 +17,9 @@ from alphasynth.cli.ledger import Json, print_table
 from alphasynth.cli.options import Quiet, settings_of
 from alphasynth.cli.report import numbers, split
 from alphasynth.errors import InputError
-from alphasynth.interruption import SIGNALS
 from alphasynth.privacy.accounting import counted, round_up
 from alphasynth.privacy.scopes import TARGET
+from alphasynth.runs.interruption import SIGNALS
 
 if TYPE_CHECKING:
     from alphasynth.audits.finding import Finding

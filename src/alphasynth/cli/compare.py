@@ -15,7 +15,7 @@ from alphasynth.cli.ledger import Json, print_table
 from alphasynth.cli.options import Quiet, as_settings
 from alphasynth.cli.report import numbers, split
 from alphasynth.errors import InputError
-from alphasynth.interruption import SIGNALS
+from alphasynth.runs.interruption import SIGNALS
 
 # Options of mechanisms that cannot be given: of chains, and what epsilon decides.
 DECIDED = ("distance", "k", "alpha")

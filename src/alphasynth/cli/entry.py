@@ -21,7 +21,7 @@ from alphasynth.errors import (
     StrictWarning,
     place,
 )
-from alphasynth.interruption import SIGNALS, Left
+from alphasynth.runs.interruption import SIGNALS, Left
 
 BAD_INPUT, FAILED = 2, 1
 

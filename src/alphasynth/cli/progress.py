@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from alphasynth.interruption import Interruption
+from alphasynth.runs.interruption import Interruption
 
 if TYPE_CHECKING:
     from alphasynth.runs.clock import Stage

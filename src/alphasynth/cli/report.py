@@ -13,7 +13,7 @@ import typer
 
 from alphasynth.cli.ledger import Json, print_table
 from alphasynth.errors import InputError
-from alphasynth.interruption import SIGNALS, Left
+from alphasynth.runs.interruption import SIGNALS, Left
 
 if TYPE_CHECKING:
     from alphasynth.pages.measures import Lines

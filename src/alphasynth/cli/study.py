@@ -14,7 +14,7 @@ import typer
 from alphasynth.catalogue import STUDIES, listing
 from alphasynth.cli.ledger import Json, print_table
 from alphasynth.errors import InputError, found
-from alphasynth.interruption import SIGNALS
+from alphasynth.runs.interruption import SIGNALS
 from alphasynth.runs.new_folder import check_place
 
 SIZES = ("toy", "paper", "large")

@@ -15,8 +15,8 @@ import typer
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
 from alphasynth.cli.ledger import Json, LedgerOption
 from alphasynth.cli.options import TABLE, Delimiter, Encoding, Quiet, settings_of
-from alphasynth.interruption import SIGNALS
 from alphasynth.privacy.accounting import counted
+from alphasynth.runs.interruption import SIGNALS
 from alphasynth.runs.settings import Settings
 
 if TYPE_CHECKING:

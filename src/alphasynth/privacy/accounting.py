@@ -244,6 +244,20 @@ def epsilon_at(rho: float, delta: float = DELTA) -> float:
     return max(min(bounds), 0.0) * (1 + 1e-12)
 
 
+def rho_within(policy_epsilon: float, delta: float) -> float:
+    """The largest rho of zero-concentrated privacy, to twelve digits, that keeps a policy's epsilon at its delta.
+
+    >>> rho = rho_within(4.0, 1e-9)
+    >>> 0.18 < rho < 0.2, epsilon_at(rho, 1e-9) <= 4.0
+    (True, True)
+    """
+    most, low, high = within(policy_epsilon), 0.0, within(policy_epsilon)
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if epsilon_at(middle, delta) <= most else (low, middle)
+    return low
+
+
 def epsilon_beside(rho: float, pure: float) -> float:
     """The epsilon that is stated at the public delta beside a pure one: that of rho, or the pure one if it is less.
 

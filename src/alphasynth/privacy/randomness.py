@@ -40,6 +40,14 @@ class Stream:
             pass
         return drawn
 
+    def words(self, number: int) -> np.ndarray:
+        """Whole numbers (number,) of 64 random bits each."""
+        size, taken = 8 * number, bytearray(self._held)
+        while len(taken) < size:
+            taken += self._next_chunk()
+        self._held = bytes(taken[size:])
+        return np.frombuffer(bytes(taken[:size]), ">u8").astype(np.uint64)
+
     def _next_chunk(self) -> bytes:
         # The words are told apart by their number and width, so no two keys make the same input.
         words = [self.key.entropy, *self.key.spawn_key, self._number]

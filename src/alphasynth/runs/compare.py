@@ -13,7 +13,6 @@ from typing import Any
 from alphasynth import __version__
 from alphasynth.catalogue import MECHANISMS, OPTIONS, TAKES
 from alphasynth.errors import InputError, require_whole
-from alphasynth.interruption import Interruption
 from alphasynth.league.baselines import NOISES
 from alphasynth.league.page import SIMULATED, SPENDS, build, lines_of
 from alphasynth.league.standings import Standing, Table, compare, simulate_twin
@@ -22,6 +21,7 @@ from alphasynth.pages import page
 from alphasynth.pages.images import save
 from alphasynth.runs.clock import Stage
 from alphasynth.runs.from_settings import open_settings, synthesizer_of
+from alphasynth.runs.interruption import Interruption
 from alphasynth.runs.new_folder import new_folder
 from alphasynth.runs.settings import Settings
 from alphasynth.synthesizer import Synthesizer

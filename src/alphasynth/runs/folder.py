@@ -25,8 +25,8 @@ from functools import partial
 from pathlib import Path
 
 from alphasynth.errors import InputError
-from alphasynth.interruption import Interruption, Left
 from alphasynth.runs.budget import Entry, Reservation
+from alphasynth.runs.interruption import Interruption, Left
 from alphasynth.runs.ledger import Ledger
 
 RELEASE, CONFIDENTIAL, SUMMARY = "release", "confidential", "summary.json"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from alphasynth.errors import InputError
-from alphasynth.interruption import Interruption, Left
+from alphasynth.runs.interruption import Interruption, Left
 
 
 @contextmanager

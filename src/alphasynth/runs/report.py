@@ -16,7 +16,6 @@ from alphasynth.audits.finding import UNCERTAIN
 from alphasynth.evaluation.associations import NEGATIVE_BINOMIAL
 from alphasynth.evaluation.propensity import MOST_LEVELS
 from alphasynth.evaluation.values import as_text, is_numeric
-from alphasynth.interruption import Interruption, Left
 from alphasynth.models.formula import Formula
 from alphasynth.pages import confidential_page, page, public_page
 from alphasynth.pages.confidential_page import Measuring, Outcome, measured, rates_of
@@ -28,6 +27,7 @@ from alphasynth.privacy.accounting import as_written, counted, round_up
 from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.privacy.scopes import STRICT, TARGET
 from alphasynth.runs.folder import CONFIDENTIAL, RELEASE
+from alphasynth.runs.interruption import Interruption, Left
 from alphasynth.runs.results import MOST_ROWS, RunResults
 from alphasynth.tables.records import Records
 

@@ -14,7 +14,6 @@ from alphasynth.audits.audit import audit_run
 from alphasynth.audits.finding import BROKEN, CANNOT_TELL, UNCERTAIN, Finding
 from alphasynth.catalogue import FORMATS
 from alphasynth.errors import AuditWarning, InputError, ReportWarning, place
-from alphasynth.interruption import Interruption
 from alphasynth.mechanisms.rules import Given
 from alphasynth.privacy.accounting import of_unit
 from alphasynth.privacy.guarantee import PublicGuarantee
@@ -24,6 +23,7 @@ from alphasynth.runs.clock import Clock, Stage
 from alphasynth.runs.files import Kept, state, write_confidential, write_json
 from alphasynth.runs.folder import Staging, plan, staged
 from alphasynth.runs.from_settings import open_settings, synthesizer_of
+from alphasynth.runs.interruption import Interruption
 from alphasynth.runs.ledger import NAME as LEDGER
 from alphasynth.runs.ledger import Ledger
 from alphasynth.runs.report import NAME, write_pages

@@ -1,0 +1,139 @@
+"""`Cells`: how a declared column is cut, from public facts alone: fine cells, and blocks of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from alphasynth.errors import InputError
+from alphasynth.tables.declared import Declared
+
+# Numbers are cut into so many blocks at the most, each of so many fine cells.
+BLOCKS, INSIDE = 32, 8
+# Whole numbers within limits that are at most so far apart are told one by one.
+ONE_BY_ONE = 255
+# A skewed column is even in log(1 + x / unit), counted from its lower limit; the unit is so small a part of its range.
+UNIT = 1_000.0
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Fine cells of a column, in order, and the block (cells,) of each; the last one holds its gaps, if it has any.
+
+    A cell of numbers goes from `lower` to `upper`, both (numbers,); a cell of levels is a level, and those of text have
+    no number. With a `unit` cells are even in log(1 + x / unit).
+    """
+
+    name: str
+    block: np.ndarray = field(repr=False)
+    lower: np.ndarray = field(repr=False)
+    upper: np.ndarray = field(repr=False)
+    levels: tuple[object, ...] = ()
+    gap: bool = False
+    whole: bool = False
+    unit: float | None = None
+
+    @classmethod
+    def of(cls, name: str, declared: Declared, skewed: bool = False) -> Cells:
+        """Cells of a column, from what was declared of it; raise `InputError` where that is too little.
+
+        Those of a `skewed` column are narrow near its lower limit.
+        """
+        if declared.levels:
+            return cls._of_levels(name, declared)
+        if declared.limits is None:
+            raise InputError(f"column {name!r} must have levels or limits declared, found neither")
+        return cls._of_numbers(name, declared, skewed)
+
+    @classmethod
+    def _of_levels(cls, name: str, declared: Declared) -> Cells:
+        text = isinstance(declared.levels[0], str)
+        levels = declared.levels if text else tuple(sorted(declared.levels))
+        numbers = np.zeros(0) if text else np.asarray(levels, float)
+        gap = declared.missing == "model"
+        return cls(name, np.arange(len(levels) + gap), numbers, numbers, levels, gap)
+
+    @classmethod
+    def _of_numbers(cls, name: str, declared: Declared, skewed: bool) -> Cells:
+        assert declared.limits is not None
+        low, high = declared.limits
+        gap = declared.missing == "model"
+        unit = (high - low) / UNIT if skewed else None
+        if declared.whole:
+            low, high = math.ceil(low), math.floor(high)
+            if high - low <= ONE_BY_ONE:
+                each = np.arange(low, high + 1, dtype=float)
+                even = np.log1p(each - low) if skewed else each - low
+                blocks = np.unique(np.floor(even / (even[-1] or 1.0) * (BLOCKS - 1)), return_inverse=True)[1]
+                return cls(name, _with_gap(blocks, gap), each, each, (), gap, True, 1.0 if skewed else None)
+        even = np.linspace(0.0, math.log1p((high - low) / unit) if unit else high - low, BLOCKS * INSIDE + 1)
+        edges = low + (np.expm1(even) * unit if unit else even)
+        edges[-1] = high
+        if not declared.whole:
+            blocks = np.repeat(np.arange(BLOCKS), INSIDE)
+            return cls(name, _with_gap(blocks, gap), edges[:-1], edges[1:], (), gap, False, unit)
+        edges = np.unique(np.append(np.ceil(edges[:-1]), high + 1.0))
+        blocks = np.arange(len(edges) - 1) * BLOCKS // (len(edges) - 1)
+        return cls(name, _with_gap(blocks, gap), edges[:-1], edges[1:] - 1, (), gap, True, unit)
+
+    @property
+    def size(self) -> int:
+        """How many fine cells there are."""
+        return len(self.block)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return int(self.block[-1]) + 1
+
+    @property
+    def nominal(self) -> bool:
+        """Whether its cells are levels without a number."""
+        return len(self.lower) == 0
+
+    @property
+    def value(self) -> np.ndarray:
+        """The number that each cell but the gaps' stands for, on the scale on which cells are even."""
+        middle = (self.lower + self.upper) / 2
+        return np.log1p((middle - self.lower[0]) / self.unit) if self.unit is not None else middle
+
+    def codes(self, values: np.ndarray, gone: np.ndarray) -> np.ndarray:
+        """The cell (n,) of each value; those that are `gone` (n,) lie in the gaps'. Raise `InputError`.
+
+        Values are numbers, or of levels the places among them.
+        """
+        if gone.any() and not self.gap:
+            raise InputError(f"column {self.name!r} must have no gaps, or missing = 'model' declared, found gaps")
+        if self.levels:
+            place = values if self.nominal else np.searchsorted(self.lower, values)
+            if not self.nominal and (self.lower[np.clip(place, 0, len(self.lower) - 1)] != values)[~gone].any():
+                raise InputError(f"column {self.name!r} must hold its declared levels and no others, found others")
+        else:
+            place = np.searchsorted(self.lower, values, side="right") - 1
+            within = (values >= self.lower[0]) & (values <= self.upper[-1])
+            if not within[~gone].all():
+                raise InputError(f"column {self.name!r} must lie within its declared limits, found values beyond")
+        return np.where(gone, self.size - 1, np.clip(place, 0, self.size - 1 - self.gap)).astype(np.int64)
+
+    def draw(self, rng: np.random.Generator, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A value (n,) within each of these cells, a place among the levels where they are text; and which are gaps."""
+        gone = (codes == self.size - 1) & self.gap
+        inside = np.where(gone, 0, codes)
+        if self.nominal:
+            return inside, gone
+        low, high = self.lower[inside], self.upper[inside]
+        if self.levels or (low == high).all():
+            return low, gone
+        share = rng.random(len(codes))
+        if self.whole:
+            return np.floor(low + share * (high - low + 1)), gone
+        if self.unit is None:
+            return low + share * (high - low), gone
+        start = self.lower[0] - self.unit
+        return start + (low - start) * ((high - start) / (low - start)) ** share, gone
+
+
+def _with_gap(blocks: np.ndarray, gap: bool) -> np.ndarray:
+    return np.append(blocks, blocks[-1] + 1) if gap else blocks

@@ -1,0 +1,85 @@
+"""One column's distribution from noisy counts of its cells: nothing below 0, what is even but for noise made even."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+# Standard deviations of the noise from which on two halves of a stretch of cells are held to differ.
+APART = 3.0
+
+
+def nearest_counts(noisy: np.ndarray, n: float) -> np.ndarray:
+    """The nearest numbers (cells,) to noisy counts that are not negative and add up to n.
+
+    >>> nearest_counts(np.array([5.0, 3.0, -2.0]), 6).tolist()
+    [4.0, 2.0, 0.0]
+    """
+    falling = np.sort(noisy)[::-1]
+    excess = (np.cumsum(falling) - n) / np.arange(1, len(noisy) + 1)
+    return np.maximum(noisy - excess[np.flatnonzero(falling > excess)[-1]], 0.0)
+
+
+def even_where_alike(noisy: np.ndarray, deviation: float, n: float, apart: float = APART) -> np.ndarray:
+    """Counts (cells,) of cells in order that add up to n, even over stretches whose halves differ by noise alone.
+
+    Stretches are halved again and again; where no halves within one are `apart` by so many deviations, it is even.
+
+    >>> even_where_alike(np.array([10.0, 12.0, 90.0, 88.0]), 3.0, 200.0).tolist()
+    [11.0, 11.0, 89.0, 89.0]
+    """
+    if len(noisy) == 1 or n <= 0:
+        return np.full(len(noisy), n / len(noisy))
+    middle = len(noisy) // 2
+    left, right = noisy[:middle], noisy[middle:]
+    if not _differs(noisy, deviation, apart):
+        return np.full(len(noisy), n / len(noisy))
+    share = left.sum() + (n - noisy.sum()) * middle / len(noisy)
+    if not _halves_differ(noisy, deviation, apart):
+        share = n * middle / len(noisy)
+    share = min(max(share, 0.0), n)
+    return np.concatenate(
+        [even_where_alike(left, deviation, share, apart), even_where_alike(right, deviation, n - share, apart)]
+    )
+
+
+def _differs(noisy: np.ndarray, deviation: float, apart: float) -> bool:
+    """Whether the halves of this stretch differ, or those of any within."""
+    if len(noisy) == 1:
+        return False
+    middle = len(noisy) // 2
+    return (
+        _halves_differ(noisy, deviation, apart)
+        or _differs(noisy[:middle], deviation, apart)
+        or _differs(noisy[middle:], deviation, apart)
+    )
+
+
+def _halves_differ(noisy: np.ndarray, deviation: float, apart: float) -> bool:
+    middle = len(noisy) // 2
+    left, right = noisy[:middle], noisy[middle:]
+    return bool(abs(left.mean() - right.mean()) > apart * deviation * math.sqrt(1 / len(left) + 1 / len(right)))
+
+
+def joined(counts: np.ndarray, least: float, ordered: bool) -> np.ndarray:
+    """The cell that each block goes to in counts of pairs: small ones are joined, neighbours where they have an order.
+
+    >>> joined(np.array([50.0, 1.0, 2.0, 40.0, 3.0]), 5.0, True).tolist()
+    [0, 1, 1, 1, 1]
+    >>> joined(np.array([50.0, 1.0, 2.0, 40.0, 3.0]), 5.0, False).tolist()
+    [0, 2, 2, 1, 2]
+    """
+    if not ordered:
+        small = counts < least
+        if small.sum() < 2 or small.all():
+            return np.arange(len(counts))
+        place = np.cumsum(~small) - 1
+        return np.where(small, place[-1] + 1, place)
+    cells, cell, filled = np.zeros(len(counts), np.int64), 0, 0.0
+    for i, count in enumerate(counts):
+        if i and filled >= least and counts[i:].sum() >= least:
+            cell, filled = cell + 1, 0.0
+        cells[i] = cell
+        filled += count
+    return cells

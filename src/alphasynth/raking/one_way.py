@@ -1,0 +1,65 @@
+"""One-way counts: what is known of each column by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from alphasynth.raking.cells import Cells
+from alphasynth.raking.margins import even_where_alike, joined, nearest_counts
+from alphasynth.raking.settings import Parts
+from alphasynth.raking.sums import Confidential, Margin, Noisy
+
+# Numbers in so many blocks or more are smoothed, where halves of a stretch differ by less than so many deviations.
+MANY, FAINT = 12, 1.5
+# Blocks that are small are joined where pairs are counted: below this share of the rows, or so many deviations.
+SMALL, FEW_DEVIATIONS, FEW_BLOCKS = 1 / 200, 2.0, 8
+
+
+@dataclass(frozen=True, eq=False)
+class OneWay:
+    """What is known of one column: noisy counts of blocks, the counts of its fine cells, the cells that pairs use."""
+
+    noisy: Noisy
+    fine: np.ndarray = field(repr=False)
+    cells: np.ndarray = field(repr=False)
+
+    @property
+    def margin(self) -> np.ndarray:
+        """Counts of the cells that pairs use."""
+        return np.bincount(self.cells, self.fine)
+
+
+def one_way(table: Confidential, columns: Sequence[Cells], parts: Parts) -> list[OneWay]:
+    """One-way counts of all columns: of blocks, and with less of the budget of fine cells."""
+    blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
+    noisy = table.counts(blocks, "blocks", parts.blocks)
+    finer = [j for j, cells in enumerate(columns) if cells.size > cells.blocks]
+    margins = [Margin((j,), (np.arange(columns[j].size),)) for j in finer]
+    fine = dict(zip(finer, table.counts(margins, "cells", parts.cells), strict=True)) if finer else {}
+    found = []
+    for j, (cells, each) in enumerate(zip(columns, noisy, strict=True)):
+        counts = _counts(cells, each, table.n)
+        least = max(table.n * SMALL, FEW_DEVIATIONS * math.sqrt(each.variance))
+        to = joined(counts, least, not cells.nominal) if cells.blocks > FEW_BLOCKS else np.arange(cells.blocks)
+        if j in fine:
+            deviation = math.sqrt(fine[j].variance)
+            inside = [
+                even_where_alike(fine[j].sums[cells.block == k], deviation, count) for k, count in enumerate(counts)
+            ]
+            counts = np.concatenate(inside)
+        found.append(OneWay(each, counts, to[cells.block]))
+    return found
+
+
+def _counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
+    """Counts of blocks; numbers are even where they differ by noise alone, which keeps noise out of long tails."""
+    counts = nearest_counts(noisy.sums, n)
+    numbers = cells.blocks - cells.gap
+    if cells.nominal or numbers < MANY:
+        return counts
+    inside = even_where_alike(noisy.sums[:numbers], math.sqrt(noisy.variance), counts[:numbers].sum(), FAINT)
+    return np.append(inside, counts[numbers:])

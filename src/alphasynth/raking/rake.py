@@ -1,0 +1,125 @@
+"""Raking: weights of a pool's rows that come near to noisy sums and stay as near to the pool as these allow.
+
+Weights w minimise sum w log(w / q) - w + sum (y - A w)^2 / (2 s), where q are the pool's weights, A w the sums that the
+weights make and y the noisy ones of variance s G: G says how much further than sampling error the truth may lie from
+the pool, and is estimated (empirical Bayes). The weights are q exp(-A' mu): one number mu for each sum, found by turns,
+for a table all at once, cell by cell, and for moments by a Newton step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+# A Newton step moves no logarithm of a weight by more; steps within a cell's own equation, and when they have settled.
+FARTHEST, INNER, SETTLED = 2.0, 30, 1e-9
+# A step by an old curvature has helped if it left less than this of what there was to do.
+STILL_HELPS = 0.5
+
+
+@dataclass(eq=False)
+class TableTerm:
+    """A table's noisy counts (cells,), the cell (rows,) of each row, the noise's variance, and where the fit stands."""
+
+    place: np.ndarray = field(repr=False)
+    noisy: np.ndarray = field(repr=False)
+    noise: float
+    variance: float
+    tilt: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of(cls, place: np.ndarray, noisy: np.ndarray, variance: float) -> TableTerm:
+        """A term at the start."""
+        return cls(place, noisy, variance, variance, np.zeros(len(noisy)))
+
+    def loosened(self, weights: np.ndarray) -> None:
+        """Let the fit go as far from the pool as the noisy counts say the truth lies."""
+        fitted = np.bincount(self.place, weights, minlength=len(self.noisy))
+        gain = (((self.noisy - fitted) ** 2).sum() - len(fitted) * self.variance) / max(fitted.sum(), 1e-300)
+        self.variance /= max(gain, 1.0)
+
+    def step(self, log_weights: np.ndarray) -> float:
+        """Move the table's cells to where they belong given all else, in place; how far they went."""
+        fitted = np.bincount(self.place, np.exp(log_weights), minlength=len(self.noisy))
+        move = np.zeros_like(fitted)
+        for _ in range(INNER):
+            moved = fitted * np.exp(move)
+            newton = (self.noisy - moved - self.variance * (self.tilt + move)) / (moved + self.variance)
+            move += np.clip(newton, -1.0, 1.0)
+            if np.abs(newton).max() < SETTLED:
+                break
+        move = np.where(fitted > 0, move, 0.0)
+        self.tilt += move
+        log_weights += move[self.place]
+        return float(np.abs(move * fitted).max() / max(fitted.mean(), 1e-300))
+
+
+@dataclass(eq=False)
+class MomentTerm:
+    """Noisy sums (D,) of rows' vectors (rows, D), the noise's variance, and where the fit stands.
+
+    The curvature is computed anew only where steps by an old one have ceased to help: it costs D times a step.
+    """
+
+    vectors: np.ndarray = field(repr=False)
+    noisy: np.ndarray = field(repr=False)
+    noise: float
+    variance: float
+    tilt: np.ndarray = field(repr=False)
+    curvature: tuple[np.ndarray, bool] | None = field(default=None, repr=False)
+    steepness: float = np.inf
+
+    @classmethod
+    def of(cls, vectors: np.ndarray, noisy: np.ndarray, variance: float) -> MomentTerm:
+        """A term at the start."""
+        return cls(vectors, noisy, variance, variance, np.zeros(len(noisy)))
+
+    def loosened(self, weights: np.ndarray) -> None:
+        """Let the fit go as far from the pool as the noisy sums say the truth lies."""
+        square = float(weights @ np.einsum("ij,ij->i", self.vectors, self.vectors))
+        apart = ((self.noisy - self._sums(weights)) ** 2).sum() - len(self.noisy) * self.variance
+        self.variance /= max(apart / max(square, 1e-300), 1.0)
+
+    def step(self, log_weights: np.ndarray) -> float:
+        """A Newton step for all moments together, in place; how far it went, in logarithms of weights."""
+        from scipy.linalg import cho_factor, cho_solve
+
+        weights = np.exp(log_weights)
+        slope = self.noisy - self._sums(weights) - self.variance * self.tilt
+        steepness = float(np.abs(slope).max())
+        if self.curvature is None or steepness > STILL_HELPS * self.steepness:
+            scaled = self.vectors * np.sqrt(weights)[:, None].astype(self.vectors.dtype)
+            curvature = (scaled.T @ scaled).astype(np.float64)
+            curvature[np.diag_indices_from(curvature)] += self.variance
+            self.curvature = cho_factor(curvature)
+        self.steepness = steepness
+        move = cho_solve(self.curvature, slope)
+        change = self.vectors @ move.astype(self.vectors.dtype)
+        part = min(1.0, FARTHEST / max(float(np.abs(change).max()), 1e-300))
+        self.tilt += part * move
+        log_weights += part * change
+        return float(np.abs(change).max())
+
+    def _sums(self, weights: np.ndarray) -> np.ndarray:
+        """What the weights make, in the vectors' own precision: a wider copy of them would not fit."""
+        return (weights.astype(self.vectors.dtype) @ self.vectors).astype(np.float64)
+
+
+Term = TableTerm | MomentTerm
+
+
+def redrawn(rng: np.random.Generator, term: Term) -> Term:
+    """A term with sums as they may have been: as far from the noisy ones as these may be from the true ones."""
+    noisy = term.noisy + rng.normal(0.0, term.noise**0.5, len(term.noisy))
+    if isinstance(term, TableTerm):
+        return replace(term, noisy=noisy, tilt=term.tilt.copy())
+    return replace(term, noisy=noisy, tilt=term.tilt.copy(), steepness=np.inf)
+
+
+def rake(log_weights: np.ndarray, terms: list[Term], sweeps: int, tolerance: float = 1e-3) -> int:
+    """Fit all terms by turns, in place, until none moves by more than the tolerance; how many turns it took."""
+    for done in range(sweeps):
+        if max(term.step(log_weights) for term in terms) < tolerance:
+            return done + 1
+    return sweeps

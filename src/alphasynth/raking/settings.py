@@ -1,0 +1,65 @@
+"""`Raked`: what is public about how a table is made, and the parts of its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from alphasynth.raking.cells import Cells
+
+# Rows of a pool that are enough for any table below.
+LARGE = 100_000
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts of the budget, and how many pairs are measured beyond the tree's."""
+
+    blocks: Fraction
+    cells: Fraction
+    choices: Fraction
+    tree: Fraction
+    moments: Fraction
+    more: Fraction
+    pairs_more: int
+
+
+@dataclass(frozen=True)
+class Raked:
+    """How much of the budget goes where, in proportion, and what else is public about how a table is made.
+
+    `blocks`, `cells`, `choices`, `tree`, `moments` and `more` are for one-way counts of blocks and of fine cells, for
+    choosing pairs, for the counts of the tree's pairs, for moments and for the pairs after them.
+    """
+
+    blocks: int = 45
+    cells: int = 4
+    choices: int = 4
+    tree: int = 22
+    moments: int = 32
+    more: int = 18
+    degree: int = 2
+    pairs_more: int = 6
+    pool: int = 4
+    quantile: float = 0.9
+
+    def parts(self, columns: Sequence[Cells]) -> Parts:
+        """Parts of the budget that add up to all of it; what there is nothing of has none."""
+        pairs = len(columns) * (len(columns) - 1) // 2
+        more = min(self.pairs_more, pairs - (len(columns) - 1)) if pairs else 0
+        several = len(columns) > 1
+        asked = {
+            "blocks": self.blocks,
+            "cells": self.cells * any(cells.size > cells.blocks for cells in columns),
+            "choices": self.choices * several,
+            "tree": self.tree * several,
+            "moments": self.moments,
+            "more": self.more * (more > 0),
+        }
+        whole = sum(asked.values())
+        return Parts(**{name: Fraction(part, whole) for name, part in asked.items()}, pairs_more=more)
+
+    def pool_rows(self, n: int) -> int:
+        """Rows of the pool: several times the table's, but not many more than a large table's."""
+        return max(n, min(self.pool * n, LARGE))

@@ -1,0 +1,85 @@
+"""`Spending`: a budget in exact fractions, the noise that each part of it buys, and what was spent on what."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from alphasynth.privacy.exponential import draw
+from alphasynth.privacy.gaussian import discrete_gaussian, discrete_laplace_all
+from alphasynth.privacy.randomness import Stream
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How far one unit moves a vector of whole-number sums: squared Euclidean length, and absolute values in all."""
+
+    square: int
+    absolute: int
+
+    @classmethod
+    def of_counts(cls, tables: int, rows: int) -> Sensitivity:
+        """Of the counts of so many tables, in each of which every row of a unit counts once.
+
+        >>> Sensitivity.of_counts(3, 2)
+        Sensitivity(square=12, absolute=6)
+        """
+        return cls(tables * rows**2, tables * rows)
+
+
+@dataclass
+class Spending:
+    """A budget, rho of zero-concentrated privacy or a pure epsilon, and what was spent of it, part by part."""
+
+    total: Fraction
+    pure: bool
+    spent: list[tuple[str, Fraction]] = field(default_factory=list)
+
+    def take(self, name: str, part: Fraction) -> Fraction:
+        """Spend a part of the total; it is noted before anything is measured."""
+        cost = self.total * part
+        assert cost > 0, "what is measured costs something"
+        assert sum((each for _, each in self.spent), cost) <= self.total, "no more is spent than there is"
+        self.spent.append((name, cost))
+        return cost
+
+    def variance(self, sensitivity: Sensitivity, part: Fraction) -> Fraction:
+        """The noise's variance that a part of the budget buys."""
+        cost = self.total * part
+        if self.pure:
+            return Fraction(2 * math.ceil(sensitivity.absolute / cost) ** 2)
+        return sensitivity.square / (2 * cost)
+
+    def noisy(
+        self, stream: Stream, sums: np.ndarray, sensitivity: Sensitivity, name: str, part: Fraction
+    ) -> tuple[np.ndarray, float]:
+        """Whole-number sums with exactly sampled noise, and the noise's variance."""
+        cost, variance = self.take(name, part), self.variance(sensitivity, part)
+        if self.pure:
+            noise = discrete_laplace_all(stream, math.ceil(sensitivity.absolute / cost), len(sums))
+        else:
+            noise = discrete_gaussian(stream, variance, len(sums))
+        return sums + noise, float(variance)
+
+    def choose(self, stream: Stream, scores: np.ndarray, rows: int, name: str, part: Fraction) -> int:
+        """The number of one of several whole-number scores, larger ones the likelier: the exponential mechanism.
+
+        One row of a unit moves a score by at most 1. A choice has a range of epsilon, which is epsilon^2 / 8 of rho.
+        """
+        cost = self.take(name, part)
+        epsilon = cost if self.pure else _root_below(8 * cost)
+        worth = np.asarray(scores.max() - scores, np.int64)
+        return int(draw(stream, np.ones(len(scores), np.int64), worth, epsilon / (2 * rows), 1)[0])
+
+
+def _root_below(square: Fraction) -> Fraction:
+    """A fraction at most the square root.
+
+    >>> _root_below(Fraction(4)) <= 2
+    True
+    """
+    scale = 1 << 60
+    return Fraction(math.isqrt(math.floor(square * scale**2)), scale)

@@ -1,0 +1,93 @@
+"""Cells of declared columns, and features of cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alphasynth.errors import InputError
+from alphasynth.raking.cells import BLOCKS, Cells
+from alphasynth.raking.features import FARTHEST, SCALE, features_of
+from alphasynth.tables.declared import Declared
+
+DECLARED = {
+    "levels of text": (Declared(levels=("a", "b", "c")), False),
+    "levels of numbers": (Declared(levels=(0.5, 2, 10), missing="model"), False),
+    "numbers": (Declared(limits=(-3.0, 7.5)), False),
+    "skewed numbers": (Declared(limits=(0.0, 50_000.0), missing="model"), True),
+    "whole numbers": (Declared(limits=(0.0, 110.0), whole=True), False),
+    "skewed whole numbers": (Declared(limits=(0.0, 77.0), whole=True), True),
+    "many whole numbers": (Declared(limits=(0.0, 9_000.0), whole=True, missing="model"), True),
+}
+
+
+def cells(name: str) -> Cells:
+    return Cells.of(name, *DECLARED[name])
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_what_is_drawn_in_a_cell_lies_in_it(name):
+    column, rng = cells(name), np.random.default_rng(1)
+    codes = np.repeat(np.arange(column.size), 5)
+    values, gone = column.draw(rng, codes)
+    np.testing.assert_array_equal(gone, column.gap & (codes == column.size - 1))
+    np.testing.assert_array_equal(column.codes(values, gone), codes)
+    if column.whole:
+        assert (values == np.floor(values)).all()
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_blocks_are_neighbouring_cells_and_few(name):
+    column = cells(name)
+    assert set(np.diff(column.block)) <= {0, 1}
+    assert column.block[0] == 0
+    assert column.blocks <= BLOCKS + column.gap
+    if not column.nominal:
+        assert len(column.value) == column.size - column.gap
+        assert (np.diff(column.value) > 0).all()
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.booleans(), st.booleans(), st.lists(st.floats(0, 1), min_size=1))
+def test_every_value_within_the_limits_has_a_cell(low, width, whole, skewed, shares):
+    if whole and np.floor(low + width) - np.ceil(low) < 1:
+        return
+    column = Cells.of("x", Declared(limits=(low, low + width), whole=whole), skewed)
+    values = low + np.array(shares) * width
+    values = (
+        np.clip(np.round(values), np.ceil(low), np.floor(low + width)) if whole else np.clip(values, low, low + width)
+    )
+    codes = column.codes(values, np.zeros(len(values), bool))
+    assert (column.lower[codes] <= values).all()
+    assert (values <= column.upper[codes]).all()
+
+
+def test_what_was_not_declared_is_refused():
+    none = np.zeros(2, bool)
+    with pytest.raises(InputError, match="must lie within its declared limits, found values beyond"):
+        cells("numbers").codes(np.array([0.0, 8.0]), none)
+    with pytest.raises(InputError, match="must have no gaps"):
+        cells("numbers").codes(np.array([0.0, 1.0]), np.array([True, False]))
+    with pytest.raises(InputError, match="must have levels or limits declared"):
+        Cells.of("x", Declared(whole=True))
+    with pytest.raises(InputError, match="must hold its declared levels and no others"):
+        cells("levels of numbers").codes(np.array([0.5, 3.0]), none)
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_features_are_orthonormal_but_for_rounding(name):
+    column, rng = cells(name), np.random.default_rng(2)
+    share = rng.dirichlet(np.full(column.size, 5.0))
+    features = features_of(column, share, 2).table
+    assert features.dtype == np.int64
+    assert np.abs(features).max() <= FARTHEST * SCALE
+    moments = features / SCALE
+    np.testing.assert_allclose(moments @ share, 0, atol=0.05)
+    cut = (np.abs(features) == FARTHEST * SCALE).any(axis=1)  # a rare level's feature is scaled down by the cut
+    np.testing.assert_allclose(((moments * share) @ moments.T)[~cut][:, ~cut], np.eye((~cut).sum()), atol=0.05)
+
+
+def test_a_constant_column_has_no_features():
+    column = cells("levels of text")
+    assert features_of(column, np.array([1.0, 0.0, 0.0]), 2).table.shape == (0, 3)

@@ -1,0 +1,128 @@
+"""Raking against a slow oracle; margins, tables of pairs and rows against what they must keep."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize
+
+from alphasynth.raking.margins import even_where_alike, joined, nearest_counts
+from alphasynth.raking.pool import draw_tree, pair_table, spaced
+from alphasynth.raking.rake import MomentTerm, TableTerm, rake
+from alphasynth.raking.rows import Wanted, choose_rows
+
+
+def test_raking_finds_the_minimum():
+    """Of sum w log(w / q) - w + sum (y - A w)^2 / (2 s), by a general minimiser in log w."""
+    rng = np.random.default_rng(1)
+    rows, n = 40, 100.0
+    q = np.full(rows, n / rows)
+    place = [rng.integers(0, 4, rows), rng.integers(0, 3, rows)]
+    vectors = rng.normal(size=(rows, 3))
+    noisy = [np.array([40.0, 10.0, 30.0, 20.0]), np.array([20.0, 70.0, 10.0]), np.array([30.0, -20.0, 10.0])]
+    variance = [4.0, 2.0, 9.0]
+
+    def far(log_weights):
+        w = np.exp(log_weights)
+        sums = [np.bincount(place[0], w, 4), np.bincount(place[1], w, 3), w @ vectors]
+        misfit = sum(((y - s) ** 2).sum() / (2 * v) for y, s, v in zip(noisy, sums, variance, strict=True))
+        return (w * (log_weights - np.log(q)) - w).sum() + misfit
+
+    found = optimize.minimize(far, np.log(q), method="BFGS", options={"gtol": 1e-9, "maxiter": 5_000})
+    log_weights = np.log(q)
+    terms = [TableTerm.of(p, y, v) for p, y, v in zip(place, noisy, variance, strict=False)]
+    rake(log_weights, [*terms, MomentTerm.of(vectors, noisy[2], variance[2])], 400, tolerance=1e-10)
+    assert far(log_weights) <= found.fun + 1e-6
+    np.testing.assert_allclose(np.exp(log_weights), np.exp(found.x), atol=1e-3)
+
+
+def test_loosened_terms_follow_what_is_far_from_the_pool():
+    place, noisy = np.repeat([0, 1], 50), np.array([90.0, 10.0])
+    weights = np.ones(100)
+    near, far = TableTerm.of(place, np.array([52.0, 48.0]), 25.0), TableTerm.of(place, noisy, 25.0)
+    near.loosened(weights), far.loosened(weights)
+    assert near.variance == 25.0
+    assert far.variance == 25.0 / ((2 * 40.0**2 - 50.0) / 100.0)
+
+
+@given(st.lists(st.floats(-50, 500), min_size=1, max_size=40), st.floats(1, 10_000))
+def test_nearest_counts_add_up(noisy, n):
+    found = nearest_counts(np.array(noisy), n)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(), n, rtol=1e-9)
+
+
+@given(st.lists(st.floats(-50, 500), min_size=1, max_size=40), st.floats(0.1, 30), st.floats(0, 10_000))
+def test_even_stretches_add_up(noisy, deviation, n):
+    found = even_where_alike(np.array(noisy), deviation, n)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(), n, rtol=1e-9, atol=1e-9)
+
+
+def test_a_heap_stays_a_heap_and_noise_does_not():
+    rng = np.random.default_rng(2)
+    noisy = rng.normal(0, 5, 64) + np.where(np.arange(64) == 37, 400.0, 10.0)
+    found = even_where_alike(noisy, 5.0, 400 + 630)
+    assert found[37] > 350
+    assert np.ptp(np.delete(found, np.arange(32, 40))) < 3
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=30), st.floats(0.1, 60), st.booleans())
+def test_joined_cells_are_numbered_without_holes(counts, least, ordered):
+    cells = joined(np.array(counts), least, ordered)
+    assert sorted(set(cells.tolist())) == list(range(int(cells.max()) + 1))
+    if ordered:
+        assert (np.diff(cells) >= 0).all()
+
+
+def test_a_pairs_table_keeps_its_margins_and_follows_its_counts():
+    rng = np.random.default_rng(3)
+    true = np.array([[400.0, 20.0, 5.0], [30.0, 300.0, 45.0]])
+    left, right = true.sum(axis=1), true.sum(axis=0)
+    found = pair_table(true + rng.normal(0, 5, true.shape), 25.0, left, right)
+    np.testing.assert_allclose(found.sum(axis=1), left, rtol=1e-3)
+    np.testing.assert_allclose(found.sum(axis=0), right, rtol=1e-3)
+    assert np.abs(found - true).max() < 20
+
+
+def test_rows_along_a_tree_have_its_pairs():
+    rng = np.random.default_rng(4)
+    tables = {(0, 1): np.array([[30.0, 10.0], [5.0, 55.0]]), (2, 1): np.array([[35.0, 0.0], [0.0, 65.0]])}
+    codes = draw_tree(
+        rng, tables, [np.array([40.0, 60.0]), np.array([35.0, 65.0]), np.array([35.0, 65.0]), np.ones(4)], 1_000
+    )
+    found = np.bincount(codes[0] * 2 + codes[1], minlength=4)
+    assert np.abs(found - [300, 100, 50, 550]).max() <= 2
+    np.testing.assert_array_equal(codes[1], codes[2])
+    assert np.abs(np.bincount(codes[3]) - 250).max() <= 1
+
+
+@given(st.lists(st.floats(0.001, 100), min_size=1, max_size=30), st.integers(1, 500), st.integers(0, 99))
+def test_spaced_cells_come_as_often_as_expected(expected, rows, seed):
+    drawn = spaced(np.random.default_rng(seed), np.array(expected), rows)
+    wanted = np.array(expected) / sum(expected) * rows
+    assert len(drawn) == rows
+    assert np.abs(np.bincount(drawn, minlength=len(wanted)) - wanted).max() < 1 + 1e-9 * rows
+
+
+def test_exchanged_rows_are_nearer_to_the_weights():
+    rng = np.random.default_rng(5)
+    places = [rng.integers(0, 10, 8_000), rng.integers(0, 12, 8_000), rng.integers(0, 100, 8_000)]
+    weights = rng.gamma(2.0, size=8_000)
+    rows = 2_000
+
+    vectors = rng.normal(size=(8_000, 3))
+    wanted = Wanted(places, [3.0, 3.0, 1.0], vectors)
+    aim = wanted.sums(weights * rows / weights.sum())
+
+    def far(chosen):
+        counts, sums = wanted.of_rows(chosen, aim)
+        cells = sum(np.abs(want - found).sum() for want, found in zip(aim[0], counts, strict=True))
+        return cells, np.abs(aim[1] - sums).sum()
+
+    drawn = far(rng.choice(8_000, rows, p=weights / weights.sum()))
+    chosen = choose_rows(rng, weights, rows, wanted)
+    assert len(chosen) == rows
+    assert far(chosen)[0] < drawn[0] / 2
+    assert far(chosen)[1] < drawn[1] / 2

@@ -1,0 +1,115 @@
+"""`Raked` as a whole: what it keeps of a table, what it spends, and tables that are as far off as the fit is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from alphasynth.privacy.randomness import Stream
+from alphasynth.raking.cells import Cells
+from alphasynth.raking.raked import draw_rows, fit, redraw, sample_rows
+from alphasynth.raking.settings import Raked
+from alphasynth.raking.spending import Spending
+from alphasynth.raking.sums import Confidential
+from alphasynth.tables.declared import Declared
+
+COLUMNS = (
+    Cells.of("region", Declared(levels=("n", "e", "s", "w"))),
+    Cells.of("age", Declared(limits=(0.0, 100.0), whole=True)),
+    Cells.of("income", Declared(limits=(0.0, 200_000.0), missing="model"), skewed=True),
+    Cells.of("owner", Declared(levels=(0, 1))),
+)
+SETTINGS = Raked()
+
+
+def people(n: int, seed: int = 1) -> tuple[np.ndarray, ...]:
+    """Fine cells of a simulated table: income rises with age and differs by region, owners are the richer."""
+    rng = np.random.default_rng(seed)
+    region = rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
+    age = np.clip(np.round(rng.normal(45, 15, n)), 0, 100)
+    income = np.clip(np.exp(9 + 0.02 * age + 0.3 * region + rng.normal(0, 0.5, n)), 0, 200_000)
+    owner = (np.log(income) + rng.normal(0, 0.7, n) > 10.3).astype(float)
+    gone = rng.random(n) < 0.1
+    whole = np.zeros(n, bool)
+    return (
+        COLUMNS[0].codes(region, whole),
+        COLUMNS[1].codes(age, whole),
+        COLUMNS[2].codes(income, gone),
+        COLUMNS[3].codes(owner, whole),
+    )
+
+
+def confidential(codes, rho, seed=1, pure=False) -> tuple[Confidential, Spending]:
+    spending = Spending(Fraction(rho), pure)
+    return Confidential(codes, Stream(np.random.SeedSequence(seed)), spending, len(codes[0])), spending
+
+
+def correlation(codes) -> float:
+    """Of age and income's logarithm, where there is an income."""
+    there = codes[2] < COLUMNS[2].size - 1
+    return float(np.corrcoef(COLUMNS[1].value[codes[1][there]], COLUMNS[2].value[codes[2][there]])[0, 1])
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_the_budget_is_spent_and_no_more(pure):
+    table, spending = confidential(people(300), Fraction(1, 3), pure=pure)
+    fit(np.random.default_rng(1), table, COLUMNS, SETTINGS)
+    assert sum(cost for _, cost in spending.spent) == spending.total
+
+
+def test_much_budget_gives_the_table_itself():
+    codes = people(3_000)
+    table, _ = confidential(codes, 10_000)
+    rng = np.random.default_rng(1)
+    fitted = fit(rng, table, COLUMNS, SETTINGS)
+    np.testing.assert_allclose(fitted.weights.sum(), 3_000, rtol=1e-3)
+    made = draw_rows(rng, fitted, 3_000)
+    for cells, true, new in zip(COLUMNS, codes, made, strict=True):
+        counts = [np.bincount(cells.block[each], minlength=cells.blocks) for each in (true, new)]
+        assert np.abs(counts[0] - counts[1]).sum() / 2 < 0.015 * 3_000
+    assert abs(correlation(made) - correlation(codes)) < 0.02
+
+
+def test_a_usual_budget_keeps_shares_and_associations():
+    codes = people(4_000)
+    table, _ = confidential(codes, 0.2)
+    rng = np.random.default_rng(1)
+    made = draw_rows(rng, fit(rng, table, COLUMNS, SETTINGS), 4_000)
+    assert abs(correlation(made) - correlation(codes)) < 0.08  # a standard error is 0.013
+    for true, new in zip(codes, made, strict=True):
+        assert abs((true == 0).mean() - (new == 0).mean()) < 0.02
+
+
+def test_redrawn_tables_scatter_as_the_fit_does():
+    """Over repeated noise the share of owners scatters about the truth as redrawn tables do about one fit."""
+    codes, rho, n = people(2_000), Fraction(1, 200), 2_000
+    fits = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        fitted = fit(rng, confidential(codes, rho, seed)[0], COLUMNS, SETTINGS)
+        fits.append(fitted.weights @ fitted.codes[3] / fitted.weights.sum())
+    rng = np.random.default_rng(99)
+    drawn = [redraw(rng, fitted) for _ in range(12)]
+    about = [each.weights @ each.codes[3] / each.weights.sum() for each in drawn]
+    # Two standard deviations of 12 numbers each: their ratio lies within 0.4 and 2.5 but for 1 in 300 (F test).
+    assert 0.4 < np.std(about) / np.std(fits) < 2.5
+    shares = [sample_rows(rng, each, n)[3].mean() for each in drawn]
+    assert np.std(shares) > 0
+
+
+def test_one_column_and_few_rows_work():
+    table, _ = confidential((np.array([0, 0, 1]),), 0.1)
+    rng = np.random.default_rng(1)
+    (made,) = draw_rows(rng, fit(rng, table, COLUMNS[:1], SETTINGS), 3)
+    assert len(made) == 3
+
+
+def test_equal_columns_stay_nearly_equal():
+    codes = people(2_000)[1]
+    table, _ = confidential((codes, codes), 0.5)
+    rng = np.random.default_rng(1)
+    made = draw_rows(rng, fit(rng, table, (COLUMNS[1], COLUMNS[1]), SETTINGS), 2_000)
+    blocks = [COLUMNS[1].block[each] for each in made]
+    assert (np.abs(blocks[0] - blocks[1]) <= 2).mean() > 0.8

@@ -1,0 +1,140 @@
+"""What passes from the confidential side: how far one unit moves it, what it costs, and that nothing else passes."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alphasynth.privacy.randomness import Stream
+from alphasynth.raking.features import Features, Moments
+from alphasynth.raking.spending import Sensitivity, Spending
+from alphasynth.raking.sums import Confidential, Margin, Noisy
+
+
+class Told(Spending):
+    """A budget that adds no noise and notes what it was told of sums and of how far a unit moves them."""
+
+    def noisy(self, stream, sums, sensitivity, name, part):
+        self.take(name, part)
+        self.told = (sums.copy(), sensitivity)
+        return sums, 1.0
+
+    def choose(self, stream, scores, rows, name, part):
+        self.take(name, part)
+        self.told = (scores.copy(), Sensitivity(rows**2, rows))
+        return int(np.argmax(scores))
+
+
+SIZES = (3, 5, 4)
+
+
+@st.composite
+def neighbours(draw):
+    """A table of cells, and the rows of one unit to add."""
+    rows = draw(st.integers(0, 12))
+    unit = draw(st.integers(1, 3))
+    codes = [draw(st.lists(st.integers(0, size - 1), min_size=rows + unit, max_size=rows + unit)) for size in SIZES]
+    whole = tuple(np.array(column, np.int64) for column in codes)
+    return whole, tuple(column[:rows] for column in whole), unit
+
+
+def confidential(codes, unit, spending=None):
+    return Confidential(codes, Stream(np.random.SeedSequence(1)), spending or Told(Fraction(1), False), 10, unit)
+
+
+def moved(one, two, ask):
+    """By how much a unit moves what is asked of two neighbours, and what was said of it."""
+    ask(one), ask(two)
+    (first, moves), (second, again) = one._spending.told, two._spending.told
+    assert moves == again
+    apart = (first - second).astype(object)
+    return int((apart**2).sum()), int(np.abs(apart).sum()), moves
+
+
+def margins():
+    return [
+        Margin((0,), (np.array([0, 1, 1]),)),
+        Margin((2,), (np.arange(4),)),
+        Margin((0, 1), (np.arange(3), np.array([0, 0, 1, 1, 2]))),
+    ]
+
+
+@given(neighbours())
+def test_counts_move_by_no_more_than_is_said(pair):
+    more, less, unit = pair
+    square, absolute, moves = moved(
+        confidential(more, unit), confidential(less, unit), lambda t: t.counts(margins(), "counts", Fraction(1))
+    )
+    assert square <= moves.square
+    assert absolute <= moves.absolute
+
+
+@given(neighbours(), st.integers(0, 1_000_000), st.integers(1, 400))
+def test_moments_move_by_no_more_than_is_said(pair, seed, length):
+    more, less, unit = pair
+    rng = np.random.default_rng(seed)
+    features = [Features(rng.integers(-128, 129, (3, size)), 2) for size in SIZES]
+    moments = Moments.of(features, (1,), length)
+    square, absolute, moves = moved(
+        confidential(more, unit), confidential(less, unit), lambda t: t.moments(moments, "moments", Fraction(1))
+    )
+    assert square <= moves.square == (unit * length) ** 2
+    assert absolute <= moves.absolute
+
+
+@given(neighbours(), st.integers(0, 1_000_000))
+def test_scores_move_by_no_more_than_a_units_rows(pair, seed):
+    more, less, unit = pair
+    rng = np.random.default_rng(seed)
+    fitted = [rng.uniform(0, 5, margin.size) for margin in margins()]
+    one, two = confidential(more, unit), confidential(less, unit)
+    one.worst(margins(), fitted, "choice", Fraction(1)), two.worst(margins(), fitted, "choice", Fraction(1))
+    assert np.abs(one._spending.told[0] - two._spending.told[0]).max() <= unit
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.booleans())
+def test_what_is_spent_is_what_there_is(parts, pure):
+    spending = Spending(Fraction(1, 7), pure)
+    table = confidential((np.array([0, 1, 2]),), 1, spending)
+    for part in parts:
+        table.counts([Margin((0,), (np.arange(3),))], "counts", Fraction(part, sum(parts)))
+    assert sum(cost for _, cost in spending.spent) == spending.total
+    with pytest.raises(AssertionError, match="no more is spent"):
+        table.counts([Margin((0,), (np.arange(3),))], "counts", Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_noise_is_what_its_cost_buys(pure):
+    """Rho is the squared sensitivity over twice the variance; a pure epsilon is the sensitivity over the scale."""
+    spending = Spending(Fraction(1, 10), pure)
+    zeros, moves = np.zeros(40_000, np.int64), Sensitivity(12, 6)
+    noise, variance = spending.noisy(Stream(np.random.SeedSequence(3)), zeros, moves, "counts", Fraction(1, 2))
+    wanted = 2 * (6 / Fraction(1, 20)) ** 2 if pure else Fraction(12) / (2 * Fraction(1, 20))
+    assert variance >= float(wanted) * (1 - 1e-12)
+    kurtosis = 6 if pure else 3  # of Laplace and of normal numbers: the variance of a variance is (kurtosis - 1) / n
+    assert abs(noise.var() / variance - 1) < 4 * np.sqrt((kurtosis - 1) / len(noise))
+
+
+def test_choices_are_those_of_the_exponential_mechanism():
+    scores, drawn = np.array([0, 3, 5]), []
+    for number in range(4_000):
+        spending = Spending(Fraction(1, 50), False)
+        drawn.append(spending.choose(Stream(np.random.SeedSequence(number)), scores, 1, "choice", Fraction(1)))
+    share = np.exp(scores * np.sqrt(8 / 50) / 2)
+    share /= share.sum()
+    found = np.bincount(drawn, minlength=3) / len(drawn)
+    assert (np.abs(found - share) < 4 * np.sqrt(share * (1 - share) / len(drawn))).all()
+
+
+def test_nothing_else_passes():
+    """All that a confidential table has for others to call returns noisy sums or the number of a choice."""
+    public = [name for name in vars(Confidential) if not name.startswith("_")]
+    assert set(public) - {"n", "rows_of_unit"} == {"counts", "worst", "moments", "deviation"}
+    assert {field.name for field in dataclasses.fields(Noisy)} == {"sums", "variance"}
+    assert "codes" not in repr(confidential((np.array([0, 1, 2]),), 1))
