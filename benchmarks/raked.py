@@ -27,10 +27,10 @@ from alphasynth.evaluation.values import conform, read_records
 from alphasynth.models.suggestion import outward
 from alphasynth.privacy.accounting import rho_within
 from alphasynth.privacy.randomness import Stream
+from alphasynth.privacy.spending import Spending
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.raked import draw_rows, fit
 from alphasynth.raking.settings import Raked
-from alphasynth.raking.spending import Spending
 from alphasynth.raking.sums import Confidential
 from alphasynth.tables.declared import Declared
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from alphasynth.privacy.randomness import Stream
+from alphasynth.privacy.spending import Spending
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.raked import draw_rows, fit, redraw, sample_rows
 from alphasynth.raking.settings import Raked
-from alphasynth.raking.spending import Spending
 from alphasynth.raking.sums import Confidential
 from alphasynth.tables.declared import Declared
 

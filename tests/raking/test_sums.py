@@ -6,13 +6,12 @@ import dataclasses
 from fractions import Fraction
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphasynth.privacy.randomness import Stream
+from alphasynth.privacy.spending import Sensitivity, Spending
 from alphasynth.raking.features import Features, Moments
-from alphasynth.raking.spending import Sensitivity, Spending
 from alphasynth.raking.sums import Confidential, Margin, Noisy
 
 
@@ -95,41 +94,6 @@ def test_scores_move_by_no_more_than_a_units_rows(pair, seed):
     one, two = confidential(more, unit), confidential(less, unit)
     one.worst(margins(), fitted, "choice", Fraction(1)), two.worst(margins(), fitted, "choice", Fraction(1))
     assert np.abs(one._spending.told[0] - two._spending.told[0]).max() <= unit
-
-
-@settings(max_examples=30)
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.booleans())
-def test_what_is_spent_is_what_there_is(parts, pure):
-    spending = Spending(Fraction(1, 7), pure)
-    table = confidential((np.array([0, 1, 2]),), 1, spending)
-    for part in parts:
-        table.counts([Margin((0,), (np.arange(3),))], "counts", Fraction(part, sum(parts)))
-    assert sum(cost for _, cost in spending.spent) == spending.total
-    with pytest.raises(AssertionError, match="no more is spent"):
-        table.counts([Margin((0,), (np.arange(3),))], "counts", Fraction(1, 10**9))
-
-
-@pytest.mark.parametrize("pure", [False, True])
-def test_noise_is_what_its_cost_buys(pure):
-    """Rho is the squared sensitivity over twice the variance; a pure epsilon is the sensitivity over the scale."""
-    spending = Spending(Fraction(1, 10), pure)
-    zeros, moves = np.zeros(40_000, np.int64), Sensitivity(12, 6)
-    noise, variance = spending.noisy(Stream(np.random.SeedSequence(3)), zeros, moves, "counts", Fraction(1, 2))
-    wanted = 2 * (6 / Fraction(1, 20)) ** 2 if pure else Fraction(12) / (2 * Fraction(1, 20))
-    assert variance >= float(wanted) * (1 - 1e-12)
-    kurtosis = 6 if pure else 3  # of Laplace and of normal numbers: the variance of a variance is (kurtosis - 1) / n
-    assert abs(noise.var() / variance - 1) < 4 * np.sqrt((kurtosis - 1) / len(noise))
-
-
-def test_choices_are_those_of_the_exponential_mechanism():
-    scores, drawn = np.array([0, 3, 5]), []
-    for number in range(4_000):
-        spending = Spending(Fraction(1, 50), False)
-        drawn.append(spending.choose(Stream(np.random.SeedSequence(number)), scores, 1, "choice", Fraction(1)))
-    share = np.exp(scores * np.sqrt(8 / 50) / 2)
-    share /= share.sum()
-    found = np.bincount(drawn, minlength=3) / len(drawn)
-    assert (np.abs(found - share) < 4 * np.sqrt(share * (1 - share) / len(drawn))).all()
 
 
 def test_nothing_else_passes():

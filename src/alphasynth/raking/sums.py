@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from alphasynth.privacy.randomness import Stream
+from alphasynth.privacy.spending import Sensitivity, Spending
 from alphasynth.raking.features import Moments
-from alphasynth.raking.spending import Sensitivity, Spending
 
 
 @dataclass(frozen=True, eq=False)
