@@ -248,7 +248,7 @@ def rho_within(policy_epsilon: float, delta: float) -> float:
     """The largest rho of zero-concentrated privacy, to twelve digits, that keeps a policy's epsilon at its delta.
 
     >>> rho = rho_within(4.0, 1e-9)
-    >>> 0.18 < rho < 0.2, epsilon_at(rho, 1e-9) <= 4.0
+    >>> 0.2 < rho < 0.21, epsilon_at(rho, 1e-9) <= 4.0
     (True, True)
     """
     most, low, high = within(policy_epsilon), 0.0, within(policy_epsilon)

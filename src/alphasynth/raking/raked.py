@@ -142,8 +142,10 @@ def _moments(
 ) -> Moments:
     """Moments whose vectors are cut where few rows of the pool are; of a degree that noise allows."""
     part, unit = settings.parts(columns).moments, 2 * SCALE**2
+    important = [number for number, cells in enumerate(columns) if cells.name in settings.response]
     for degree in range(settings.degree, 0, -1):
-        found = Moments.of([features_of(c, o.fine / o.fine.sum(), degree) for c, o in zip(columns, one, strict=True)])
+        features = [features_of(c, o.fine / o.fine.sum(), degree) for c, o in zip(columns, one, strict=True)]
+        found = Moments.of(features, important)
         length = math.ceil(USUAL_LENGTH * unit * math.sqrt(found.size))
         if table.deviation(length, found.size, part) <= MOST_NOISE * unit * math.sqrt(table.n):
             break

@@ -30,7 +30,8 @@ class Raked:
     """How much of the budget goes where, in proportion, and what else is public about how a table is made.
 
     `blocks`, `cells`, `choices`, `tree`, `moments` and `more` are for one-way counts of blocks and of fine cells, for
-    choosing pairs, for the counts of the tree's pairs, for moments and for the pairs after them.
+    choosing pairs, for the counts of the tree's pairs, for moments and for the pairs after them. `response` names
+    columns whose moments with others are measured twice as well as the rest.
     """
 
     blocks: int = 45
@@ -43,6 +44,7 @@ class Raked:
     pairs_more: int = 6
     pool: int = 4
     quantile: float = 0.9
+    response: tuple[str, ...] = ()
 
     def parts(self, columns: Sequence[Cells]) -> Parts:
         """Parts of the budget that add up to all of it; what there is nothing of has none."""
