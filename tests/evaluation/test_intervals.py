@@ -174,6 +174,18 @@ def test_the_combining_rule_is_right_under_a_scalar_weight():
     assert covered / 4_000 == pytest.approx(0.95, abs=0.0153)
 
 
+@pytest.mark.parametrize("noise", [0.1, 1.0, 10.0])
+def test_intervals_of_spread_draws_cover(noise):
+    """The middle is off by noise and sampling, and tables are off the middle by as much: 95 %, whichever is larger."""
+    rng, m, times, held = np.random.default_rng(5), 20, 4_000, 0
+    for _ in range(times):
+        middle = rng.normal(0, np.sqrt(noise + 1))
+        estimates = middle + rng.normal(0, np.sqrt(noise + 1), m)
+        low, high = combine(estimates, [1.0] * m, rows=100, n=100, scalar="spread").interval
+        held += low <= 0 <= high
+    assert abs(held / times - 0.95) < 4 * np.sqrt(0.95 * 0.05 / times)
+
+
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [

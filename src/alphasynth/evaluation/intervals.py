@@ -164,7 +164,8 @@ def combine(
     variance, uncertain = sampling + between / m, between / m
     if scalar == SPREAD:
         within = float(np.mean(variances)) * m / len(q)
-        variance, uncertain = max(between - within, 0.0) + sampling + between / m, (1 + 1 / m) * between
+        # No floor under the difference: B is as often too small as too large, and Student's t has room for both.
+        variance, uncertain = max(between - within + sampling, 0.0) + between / m, (1 + 1 / m) * between
     if m > 1 and between > 0:
         freedom = (m - 1) * (variance / uncertain) ** 2
     reach = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * variance**0.5

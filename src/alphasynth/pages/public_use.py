@@ -158,7 +158,7 @@ def _program(release: Release, response: str) -> str:
     if guarantee.combining == SPREAD:
         each = f" / {guarantee.tables_per_draw}" if guarantee.tables_per_draw > 1 else ""
         lines += [
-            f"V = max(q.var() - w.mean(){each}, 0) + w.mean() * len(tables[0]) / {guarantee.n}",
+            f"V = max(q.var() - w.mean(){each} + w.mean() * len(tables[0]) / {guarantee.n}, 0)",
             f"T = V + q.var() / {guarantee.m}",
             f"freedom = {guarantee.m - 1} * (T / ((1 + 1 / {guarantee.m}) * q.var())) ** 2",
             *REACH,
