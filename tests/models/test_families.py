@@ -37,6 +37,19 @@ def test_log_rising_is_right_to_rounding(log_phi, y):
     assert abs(float(log_rising(phi, float(y))) - expected) <= 1e-14 * (abs(expected) + y + 1) + 1e-13
 
 
+@pytest.mark.parametrize("phi", [1e-3, 0.1, 1.0, 7.3, 100.0, 1e6, 1e12])
+@pytest.mark.parametrize("y", [0.0, 1.0, 5.0, 80.0, 1e5])
+def test_slopes_of_log_rising_are_differences_of_polygammas(phi, y):
+    """By both arguments, and twice by phi, against sixty digits."""
+    by_phi, by_y = jax.grad(log_rising, (0, 1))(phi, y)
+    second = jax.grad(jax.grad(log_rising))(phi, y)
+    with mpmath.workdps(60):
+        low, high = mpmath.mpf(phi), mpmath.mpf(phi) + mpmath.mpf(y)
+        assert float(by_phi) == pytest.approx(float(mpmath.digamma(high) - mpmath.digamma(low)), rel=1e-12)
+        assert float(by_y) == pytest.approx(float(mpmath.digamma(high)), rel=1e-12, abs=1e-13)
+        assert float(second) == pytest.approx(float(mpmath.psi(1, high) - mpmath.psi(1, low)), rel=1e-10)
+
+
 def columns(y, X=None):
     y = np.asarray(y, float)
     from scipy.special import gammaln
