@@ -24,7 +24,6 @@ import pandas as pd
 
 from alphasynth.evaluation.propensity import propensities
 from alphasynth.evaluation.values import conform, read_records
-from alphasynth.models.suggestion import outward
 from alphasynth.privacy.accounting import rho_within
 from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Spending
@@ -33,6 +32,7 @@ from alphasynth.raking.raked import draw_rows, fit
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential
 from alphasynth.tables.declared import Declared
+from alphasynth.tables.limits import outward
 
 DELTA, SETTINGS = 1e-9, Raked()
 

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from alphasynth.pages.comparison_page import comparison_page as comparison_page
     from alphasynth.privacy.guarantee import Guarantee as Guarantee
     from alphasynth.privacy.guarantee import PublicGuarantee as PublicGuarantee
+    from alphasynth.raking.columns import Columns as Columns
+    from alphasynth.raking.suggestion import suggest_columns as suggest_columns
     from alphasynth.synthesis.compilation import use_compilation_cache as use_compilation_cache
     from alphasynth.synthesis.release import Release as Release
     from alphasynth.synthesizer import Synthesizer as Synthesizer
@@ -86,6 +88,8 @@ _HOME = {
     "Given": "mechanisms.rules",
     "Reweight": "mechanisms.rules",
     "Mechanism": "mechanisms.mechanism",
+    "Columns": "raking.columns",
+    "suggest_columns": "raking.suggestion",
     "Trail": "mechanisms.mechanism",
     "Guarantee": "privacy.guarantee",
     "PublicGuarantee": "privacy.guarantee",

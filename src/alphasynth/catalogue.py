@@ -104,6 +104,12 @@ class MechanismOptions(TypedDict, total=False):
         float | Mapping[str, float] | None,
         Option("public step of the grid, 0.01 or mean=0.005,phi=0.02; by the family unless told", GRID, kept=Names),
     ]
+    response: Annotated[
+        str | Sequence[str] | None,
+        Option(
+            "columns that matter most: what they have to do with the others is measured better", ("Raked",), kept=Names
+        ),
+    ]
 
 
 OPTIONS: dict[str, Option] = {
@@ -122,7 +128,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     "Recentred": ("Recentred", *GRID),
     "BetaDivergence": ("BetaDivergence", *GRID),
     "Scored": ("Scored",),
+    "Raked": ("Raked",),
 }
+# Mechanisms of whole tables, which take declared columns and no formulas.
+OF_COLUMNS = ("Raked",)
 
 
 def options_of(*parts: str) -> tuple[str, ...]:
@@ -148,6 +157,7 @@ _LINES = {
     "Recentred": "strict without covariates: a first draw as Censored, then draws centred at it",
     "BetaDivergence": "strict without covariates: robust to outliers",
     "Scored": "strict: regressions from noisy sums of clipped scores, any number of draws",
+    "Raked": "strict, whole tables: noisy counts and moments of declared columns (--columns), then raking",
 }
 MECHANISMS = {
     name: line + (f"; takes --{', --'.join(TAKES[name])}" if TAKES[name] else "") for name, line in _LINES.items()

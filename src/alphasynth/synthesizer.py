@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from alphasynth.audits.audit import MOST_ROWS, audit
 from alphasynth.audits.finding import Finding
 from alphasynth.audits.subject import Subject
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, found
 from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms import scored_fit, strict, strict_warnings
@@ -26,9 +26,11 @@ from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.guarantee import Guarantee
 from alphasynth.privacy.randomness import Key, child
+from alphasynth.raking.columns import Columns
 from alphasynth.synthesis.generation import TableMaker
 from alphasynth.synthesis.outcome import carry_out, new_rows, scored_terms
 from alphasynth.synthesis.preparation import bind, mechanism_of, read
+from alphasynth.synthesis.raked import MECHANISM, RakedSynthesizer
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.request import Request
 from alphasynth.synthesis.simulation import Layout, Simulation, pick, synthesize, thetas
@@ -76,6 +78,17 @@ class Synthesizer(Request):
     """
 
     _outcome: _Outcome | None = None
+
+    if not TYPE_CHECKING:  # to a type checker all are one
+
+        def __new__(cls, formula: Any = None, *arguments: Any, **options: Any) -> Any:
+            """A synthesizer of whole tables where columns are declared, or `Raked` is asked for."""
+            mechanism = options.get("mechanism")
+            if mechanism == MECHANISM:
+                return RakedSynthesizer(formula, *arguments, **{k: v for k, v in options.items() if k != "mechanism"})
+            if isinstance(formula, Columns):
+                raise InputError(f"declared columns must have the mechanism {MECHANISM}, found {found(mechanism)}")
+            return super().__new__(cls)
 
     @in_64_bit
     def fit(self, table: Frame | Stored, watch: Watch = ignore) -> Synthesizer:

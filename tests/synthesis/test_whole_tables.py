@@ -19,12 +19,13 @@ from alphasynth.errors import InputError
 from alphasynth.evaluation.utility import evaluate
 from alphasynth.evaluation.values import weighted_statistics
 from alphasynth.inference.laplace import Laplace
-from alphasynth.models.suggestion import outward, round_number, suggest_model, write_suggestion
+from alphasynth.models.suggestion import suggest_model, write_suggestion
 from alphasynth.models.table_model import ColumnModel, TableModel
 from alphasynth.runs.results import read_run
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.gaps import split_gaps
+from alphasynth.tables.limits import outward, round_number
 from alphasynth.tables.opening import open_table
 
 

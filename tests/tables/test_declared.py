@@ -13,12 +13,13 @@ import pytest
 
 import alphasynth as syn
 from alphasynth.errors import InputError
-from alphasynth.models.suggestion import Suggestion, outward, round_number, suggest_model, write_suggestion
+from alphasynth.models.suggestion import Suggestion, suggest_model, write_suggestion
 from alphasynth.models.table_model import ColumnModel, TableModel
 from alphasynth.synthesis.request import Request
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.engine import FileTable, connect
 from alphasynth.tables.files import Arrow
+from alphasynth.tables.limits import outward, round_number
 from alphasynth.tables.opening import open_table
 from command_line import run
 

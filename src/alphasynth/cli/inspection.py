@@ -13,6 +13,7 @@ import typer
 from alphasynth.cli.ledger import Json, print_table
 from alphasynth.cli.options import TABLE, Delimiter, Encoding
 from alphasynth.cli.report import split
+from alphasynth.errors import InputError
 from alphasynth.privacy.accounting import counted
 from alphasynth.runs.settings import Settings
 
@@ -21,7 +22,10 @@ def inspect(
     table: Annotated[str, TABLE],
     suggest: Annotated[
         Path | None,
-        typer.Option(help="Write a model.toml of the whole table to this file, to be checked and edited by hand."),
+        typer.Option(
+            help="Write a start to this file, to be checked and edited by hand: columns*.toml gets declared columns of "
+            "the whole table (for Raked), any other name a model of it, column by column."
+        ),
     ] = None,
     public: Annotated[
         list[str] | None, typer.Option(help="With --suggest: columns, comma-separated, that are public.")
@@ -35,6 +39,11 @@ def inspect(
     from alphasynth.tables.opening import open_table
 
     opened = open_table(table, text=TextFormat(delimiter, encoding or Settings.encoding))
+    if suggest is not None and suggest.name.startswith("columns"):
+        if public:
+            raise InputError("--public is of a model, found it with declared columns: leave public columns out of them")
+        _suggest_columns(opened, suggest)
+        return
     if suggest is not None:
         _suggest(opened, suggest, split(public) or ())
         return
@@ -50,6 +59,23 @@ def inspect(
     lines = [(c.name, c.type, f"{c.missing:,}", f"{c.distinct:,}", c.family or "none", c.why) for c in profile.columns]
     print_table([heads, *lines], right=(2, 3))
     typer.echo("Families of a column of counts by itself; --suggest FILE writes a model of every column.")
+
+
+def _suggest_columns(table: Any, path: Path) -> None:
+    """Write declared columns and say what to do with them; names of columns only."""
+    from alphasynth.raking.suggestion import suggest_columns, write_columns
+
+    suggestion = suggest_columns(table)
+    write_columns(suggestion, path)
+    typer.echo(f"{path}: {counted(len(suggestion.columns.names), 'column')} declared (confidential until checked)")
+    for name, why in suggestion.left_out:
+        typer.echo(f"left out: {name} ({why})")
+    typer.echo(
+        "Levels, limits and gaps were read off the table, and are listed so (read_off_the_table): check that they may "
+        "be told, and take out of these lists what may, or confirm it on the command line. Raked refuses the rest.\n"
+        f"alphasynth synthesize TABLE --columns {path} --mechanism Raked --epsilon 4 --delta 1e-9 --confirm-public "
+        "NAME,... --m 5 --out RUN"
+    )
 
 
 def _suggest(table: Any, path: Path, public: Sequence[str]) -> None:

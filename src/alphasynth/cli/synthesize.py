@@ -38,6 +38,12 @@ def synthesize(
         Path | None,
         typer.Option(help="A model.toml with a formula and a family for each column; see inspect --suggest."),
     ] = None,
+    columns: Annotated[
+        Path | None,
+        typer.Option(
+            help="A columns.toml that declares the columns of a whole table; see inspect --suggest columns.toml."
+        ),
+    ] = None,
     formula: Annotated[
         list[str] | None,
         typer.Option(help="'response ~ terms'; odd names go in `backticks`. Several make a chain of columns."),

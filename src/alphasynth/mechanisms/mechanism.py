@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from alphasynth.catalogue import OPTIONS, PARTS, options_of
+from alphasynth.catalogue import OF_COLUMNS, OPTIONS, PARTS, options_of
 from alphasynth.errors import CalibrationError, InputError, found
 from alphasynth.inference.contribution import STRICT, Strict
 from alphasynth.mechanisms.by_column import applied, settle
@@ -241,7 +241,7 @@ def _attempt(rule: Rule, chain: Chain, before: JointFit, refit: Refit, value: fl
     return refit(rule.turned(value)(chain.records, before))
 
 
-NAMES = tuple(PARTS)
+NAMES = tuple(name for name in PARTS if name not in OF_COLUMNS)
 RULES: dict[str, type[Rule]] = {"LW": LW, "CW": CW, "SW": SW, "BW": BW, "Reweight": Reweight}
 CONTRIBUTIONS: dict[str, type[Strict] | type[Scored]] = {**STRICT, "Scored": Scored}
 

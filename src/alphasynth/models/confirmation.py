@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from alphasynth.errors import InputError
-from alphasynth.models.table_model import CHOSEN, LEFT_OUT, TableModel
-from alphasynth.tables.declared import FACTS, READ_OFF
+from alphasynth.models.table_model import CHOSEN, LEFT_OUT
+from alphasynth.tables.declared import FACTS, READ_OFF, SKEWED
 from alphasynth.tables.frames import shown
 
 ALL = "all"
 Facts = dict[str, list[str]]  # by column
 
 
-def confirm(model: TableModel | None, names: Sequence[str]) -> tuple[Facts, Facts]:
+class Marked(Protocol):
+    """Columns of which some facts were read off the table: a `TableModel`, or `Columns`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        ...
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that are not in it because of what they hold."""
+        ...
+
+    @property
+    def read_off(self) -> Mapping[str, Sequence[str]]:
+        """What was read off the table and nobody has confirmed, by column."""
+        ...
+
+
+def confirm(model: Marked | None, names: Sequence[str]) -> tuple[Facts, Facts]:
     """What these names confirm of a model's marks, and what is left; raise `InputError` for a name that is none.
 
     A name is a column's, or a column's with a fact (`age.limits`), or `all`.
@@ -30,9 +50,9 @@ def confirm(model: TableModel | None, names: Sequence[str]) -> tuple[Facts, Fact
     return confirmed, left
 
 
-def _meant(model: TableModel, name: str) -> list[tuple[str, str]]:
+def _meant(model: Marked, name: str) -> list[tuple[str, str]]:
     """Columns and facts that a name stands for."""
-    known, every = (*model.names, *model.left_out), (*CHOSEN, *FACTS, LEFT_OUT)
+    known, every = (*model.names, *model.left_out), (*CHOSEN, *FACTS, SKEWED, LEFT_OUT)
     if name == ALL:
         return [(column, fact) for column in known for fact in every]
     if name in known:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from alphasynth.tables.declared import Declared
 from alphasynth.tables.gaps import missing
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.inspection import POISSON
+from alphasynth.tables.limits import outward, round_number
 
 # Numbers with at most this many values are levels; text with more is left out.
 FEW_VALUES, MOST_LEVELS = 8, 100
@@ -35,8 +35,6 @@ MOST_COEFFICIENTS, MOST_COVARIATE_LEVELS, MOST_DUMMIES, MOST_COVARIATES = 40, 8,
 SKEWED, ZEROS = 20.0, 0.02
 # Covariates whose limits are so far apart, or so near, are scaled by them.
 WIDE, NARROW = 100.0, 0.4
-# Limits are multiples of a step of 1, 2 or 5 times a power of ten: the least that is at least this part of the range.
-STEPS = 5
 ORDER = (
     *("bernoulli", "categorical", "normal", "log_normal", "two_part_normal", "two_part_log_normal"),
     *("poisson", "negative_binomial"),
@@ -90,10 +88,15 @@ def suggest_model(table: Stored, public: Sequence[str] = ()) -> Suggestion:
 def write_suggestion(suggestion: Suggestion, path: Path) -> None:
     """Write a new file, for its owner's eyes; raise `InputError` where there is one."""
     lines = "".join(f"# left out: {name} ({why})\n" for name, why in suggestion.left_out)
+    write_new(path, suggestion.model.toml() + ("\n" + lines if lines else ""))
+
+
+def write_new(path: Path, content: str) -> None:
+    """Write a suggestion to a new file that its owner alone reads; raise `InputError` where there is one."""
     try:
         with path.open("x", encoding="utf-8") as stream:
             path.chmod(0o600)
-            stream.write(suggestion.model.toml() + ("\n" + lines if lines else ""))
+            stream.write(content)
     except FileExistsError:
         raise InputError(f"the suggestion must go to a new file, found one at {str(path)!r}") from None
     except OSError as error:
@@ -159,29 +162,6 @@ def _number(name: str, values: np.ndarray, counts: np.ndarray, whole: bool) -> _
         limits = (round_number(low, True), round_number(high, False))
         return _Column(name, "log_normal", Declared(limits=limits, whole=whole))
     return _Column(name, "normal", Declared(limits=outward(low, high), whole=whole))
-
-
-def round_number(size: float, down: bool) -> float:
-    """The nearest of 1, 2 and 5 times a power of ten below a positive number or above, and never the number itself.
-
-    >>> round_number(0.0123, True), round_number(77.0, False), round_number(20.0, True)
-    (0.01, 100.0, 10.0)
-    """
-    exact, power = Fraction(repr(size)), math.floor(math.log10(size))
-    near = [digit * Fraction(10) ** (power + shift) for shift in (-1, 0, 1) for digit in (1, 2, 5)]
-    return float(max(n for n in near if n < exact) if down else min(n for n in near if n > exact))
-
-
-def outward(low: float, high: float) -> tuple[float, float]:
-    """Multiples of a round step beyond both ends of a range, so that no limit is a record's own; 0 is nobody's.
-
-    >>> outward(18.0, 94.0), outward(0.0, 0.97), outward(-31.4, 1234.5)
-    ((0.0, 100.0), (0.0, 1.0), (-500.0, 1500.0))
-    """
-    ends = Fraction(repr(low)), Fraction(repr(high))
-    step = Fraction(repr(round_number(math.nextafter((high - low) / STEPS, 0), False)))
-    below, above = math.ceil(ends[0] / step) - 1, math.floor(ends[1] / step) + 1
-    return (0.0 if low == 0 else float(below * step), 0.0 if high == 0 else float(above * step))
 
 
 def _model(column: _Column, before: Sequence[_Column]) -> ColumnModel:

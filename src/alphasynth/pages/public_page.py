@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from alphasynth.catalogue import MECHANISMS
 from alphasynth.evaluation.values import is_numeric, read_records
 from alphasynth.models.formula import Formula
-from alphasynth.pages import page
+from alphasynth.pages import page, whole_table
 from alphasynth.pages.public_inputs import contribution_facts, contribution_tables, model_words
 from alphasynth.pages.public_use import how_to_use
 from alphasynth.privacy.accounting import as_written, counted, round_up
@@ -15,7 +15,7 @@ from alphasynth.privacy.guarantee import SPREAD, PublicGuarantee
 from alphasynth.privacy.promises import SCOPES
 from alphasynth.privacy.scopes import STRICT, TARGET
 from alphasynth.synthesis.release import Release
-from alphasynth.synthesis.statements import declared_gaps
+from alphasynth.synthesis.statements import declared_facts, declared_gaps
 from alphasynth.tables.declared import READ_OFF
 from alphasynth.tables.frames import column_names
 from alphasynth.tables.grouping import Stored
@@ -32,9 +32,10 @@ def build(release: Release) -> page.Page:
     """The page of a release."""
     guarantee = release.guarantee
     made = synthetic_columns(release)
-    gaps = declared_gaps(guarantee)
-    tables = [read_records(table, made, gaps) for table in release.tables]
-    response = next((n for n in reversed(made) if is_numeric(tables[0].columns[n])), made[0])
+    facts = declared_facts(guarantee)
+    compared = [name for name in made if name not in facts or not facts[name].dates] or made
+    tables = [read_records(table, compared, declared_gaps(guarantee)) for table in release.tables]
+    response = next((n for n in reversed(compared) if is_numeric(tables[0].columns[n])), compared[0])
     names = [f"table {i}" for i in range(1, len(tables) + 1)]
     sections = [
         page.Section("data", "What these data are", _data(release, tables, made)),
@@ -101,6 +102,9 @@ def _data(release: Release, tables: list[Records], made_columns: list[str]) -> t
         f"{_subject(made_columns)} synthetic: values were simulated by a statistical model fitted to "
         f"{guarantee.n:,} confidential records, {limited}. A simulated value can equal a real one by chance."
     )
+    if whole_table.is_whole(guarantee):
+        how = whole_table.MADE.format(n=guarantee.n)
+        made = f"{_subject(made_columns)} synthetic: {how}. A synthetic row can equal a real one by chance."
     mechanism = MECHANISMS.get(guarantee.mechanism, "")
     return (
         page.text(f"{made} {_kept(guarantee, tables)}"),
@@ -119,6 +123,8 @@ def _subject(names: list[str]) -> str:
 
 
 def _model(guarantee: PublicGuarantee) -> str:
+    if whole_table.is_whole(guarantee):
+        return whole_table.NO_MODEL
     if len(guarantee.columns) > 1:
         return f"a chain of {len(guarantee.columns)} models, each column generated from those before it"
     return model_words(guarantee, explained=True)
@@ -127,7 +133,7 @@ def _model(guarantee: PublicGuarantee) -> str:
 def _columns(guarantee: PublicGuarantee) -> list[page.Block]:
     """Models of a chain's columns, and what was declared public of them."""
     blocks = []
-    if len(guarantee.columns) > 1:
+    if len(guarantee.columns) > 1 and not whole_table.is_whole(guarantee):
         lines = [(e["column"], e["formula"], e["family"], e["share_of_budget"]) for e in guarantee.columns]
         heads = ("column", "formula", "family", "part of the budget")
         blocks.append(page.table("Models of the columns; tables keep these relations and no others", heads, lines))
@@ -182,6 +188,7 @@ def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
             *_strict_facts(guarantee),
         ),
         *contribution_tables(guarantee),
+        *([whole_table.measured_table(guarantee), whole_table.measured_note()] if guarantee.measured else []),
         page.text("The promise in words, and its limits:"),
         page.items(*guarantee.clauses),
         page.note(f"In one sentence: {guarantee}"),
@@ -190,6 +197,8 @@ def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
 
 def _draws(guarantee: PublicGuarantee) -> tuple[str, str]:
     """How many draws of the parameters there were to pick from, and what they are draws of."""
+    if whole_table.is_whole(guarantee):
+        return ("draws", whole_table.draws_words(guarantee))
     if guarantee.combining == SPREAD:
         return ("draws of parameters to pick from", f"{guarantee.num_draws:,}, {SPREAD_DRAWS}")
     return ("posterior draws", f"{guarantee.num_draws:,}, by {guarantee.sampler}")
@@ -208,5 +217,5 @@ def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
     return [
         (f"epsilon when {what} is replaced", as_written(guarantee.epsilon_replace or 0)),
         *concentrated,
-        *contribution_facts(guarantee),
+        *([] if whole_table.is_whole(guarantee) else contribution_facts(guarantee)),
     ]

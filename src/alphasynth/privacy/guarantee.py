@@ -20,7 +20,7 @@ from alphasynth.privacy.accounting import (
     times,
 )
 from alphasynth.privacy.scopes import STRICT, TARGET, scope_of
-from alphasynth.privacy.strict_terms import ColumnGrid, Contribution, StrictTerms
+from alphasynth.privacy.strict_terms import ColumnGrid, Contribution, NoisySums, StrictTerms
 
 # How the tables' draws are spread: about what the records say, or by the noise that their middle is off by.
 CENTRED, SPREAD = "centred", "spread"
@@ -28,6 +28,7 @@ DRAWN_BY = {
     "Grid": "exact draws on a grid",
     "PublicGrid": "exact draws on a grid",
     "Scored": "noise added to sums, exactly sampled",
+    "Raked": "noise added to sums, exactly sampled",
 }
 
 
@@ -80,6 +81,7 @@ class PublicGuarantee:
     combining: str = CENTRED
     confirmed_public: dict[str, list[str]] = field(default_factory=dict)
     read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
+    measured: tuple[NoisySums, ...] = ()
 
     @property
     def spread(self) -> float | str | None:
@@ -236,6 +238,7 @@ class Guarantee:
             "contribution": self.strict.contribution,
             "grid": self.strict.grid,
             "scalar": self.strict.scalar,
+            "measured": self.strict.measured,
             "epsilon_replace": replacing(self.policy_epsilon, self.max_rows),
         }
         # Concentrated privacy does not survive a chain that is slightly off.

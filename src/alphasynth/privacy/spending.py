@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -30,20 +30,39 @@ class Sensitivity:
         return cls(tables * rows**2, tables * rows)
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What was measured together: its name, how many sums, how far a unit moves them, the noise's variance, the cost.
+
+    A choice among several has no sums and no noise.
+    """
+
+    name: str
+    cost: Fraction
+    sums: int = 0
+    sensitivity: Sensitivity | None = None
+    variance: Fraction | None = None
+
+
 @dataclass
 class Spending:
     """A budget, rho of zero-concentrated privacy or a pure epsilon, and what was spent of it, part by part."""
 
     total: Fraction
     pure: bool
-    spent: list[tuple[str, Fraction]] = field(default_factory=list)
+    measured: list[Measured] = field(default_factory=list)
 
-    def take(self, name: str, part: Fraction) -> Fraction:
+    @property
+    def spent(self) -> list[tuple[str, Fraction]]:
+        """What each part cost."""
+        return [(each.name, each.cost) for each in self.measured]
+
+    def take(self, part: Fraction, measured: Measured) -> Fraction:
         """Spend a part of the total; it is noted before anything is measured."""
         cost = self.total * part
         assert cost > 0, "what is measured costs something"
         assert sum((each for _, each in self.spent), cost) <= self.total, "no more is spent than there is"
-        self.spent.append((name, cost))
+        self.measured.append(replace(measured, cost=cost))
         return cost
 
     def variance(self, sensitivity: Sensitivity, part: Fraction) -> Fraction:
@@ -57,7 +76,8 @@ class Spending:
         self, stream: Stream, sums: np.ndarray, sensitivity: Sensitivity, name: str, part: Fraction
     ) -> tuple[np.ndarray, float]:
         """Whole-number sums with exactly sampled noise, and the noise's variance."""
-        cost, variance = self.take(name, part), self.variance(sensitivity, part)
+        variance = self.variance(sensitivity, part)
+        cost = self.take(part, Measured(name, Fraction(0), len(sums), sensitivity, variance))
         if self.pure:
             noise = discrete_laplace_all(stream, math.ceil(sensitivity.absolute / cost), len(sums))
         else:
@@ -69,7 +89,7 @@ class Spending:
 
         One row of a unit moves a score by at most 1. A choice has a range of epsilon, which is epsilon^2 / 8 of rho.
         """
-        cost = self.take(name, part)
+        cost = self.take(part, Measured(name, Fraction(0)))
         epsilon = cost if self.pure else _root_below(8 * cost)
         worth = np.asarray(scores.max() - scores, np.int64)
         return int(draw(stream, np.ones(len(scores), np.int64), worth, epsilon / (2 * rows), 1)[0])

@@ -56,12 +56,27 @@ class ColumnGrid:
 
 
 @dataclass(frozen=True)
+class NoisySums:
+    """Sums measured together with noise: what of, how many, how often, their cost in all, the noise's deviation.
+
+    `share` is that deviation as a part of the sums' own standard error, for typical ones. Choices have no noise.
+    """
+
+    what: str
+    sums: int
+    times: int
+    cost: float
+    deviation: float | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True)
 class StrictTerms:
     """What a strict promise rests on, all public: epsilon per draw, the contributions and their numbers, the grids.
 
     `by_column` divides epsilon per draw over the columns of a chain; `pure_only` says that the parts of a draw were
     not of one range, so that nothing is stated beside the pure epsilon. `scored`: noise was added to sums, once for all
-    draws, so that epsilon per draw is epsilon in all.
+    draws, so that epsilon per draw is epsilon in all; `measured` are these sums, of a whole table.
     """
 
     epsilon_per_draw: float
@@ -72,6 +87,7 @@ class StrictTerms:
     by_column: tuple[float, ...] = ()
     pure_only: bool = False
     scored: bool = False
+    measured: tuple[NoisySums, ...] = ()
 
     @property
     def exact(self) -> bool:

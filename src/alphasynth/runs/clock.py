@@ -21,7 +21,7 @@ class Stage:
 class Clock:
     """Tells how far the run is, and keeps the time of its stages."""
 
-    def __init__(self, draws: int, tables: int, rules: int, tell: Callable[[Stage], None]) -> None:
+    def __init__(self, draws: int | None, tables: int, rules: int, tell: Callable[[Stage], None]) -> None:
         self.tell, self.draws, self.rounds = tell, draws, rules + 1
         self.steps = 1 + self.rounds + tables + 2
         self.began = [("read", time.perf_counter())]
@@ -31,7 +31,8 @@ class Clock:
         """A fit begins."""
         self._enter("fit")
         fit = f", fit {step.trial}" if step.trial > 1 else ""
-        doing = f"round {step.round} of {step.rounds}: {self.draws:,} draws{fit}"
+        draws = "" if self.draws is None else f": {self.draws:,} draws{fit}"
+        doing = f"round {step.round} of {step.rounds}{draws}"
         self.tell(Stage(doing, step.round, self.steps))
 
     def writing(self, number: int, of: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from alphasynth import __version__
-from alphasynth.catalogue import MECHANISMS, OPTIONS, TAKES
+from alphasynth.catalogue import MECHANISMS, OF_COLUMNS, OPTIONS, TAKES
 from alphasynth.errors import InputError, require_whole
 from alphasynth.league.baselines import NOISES
 from alphasynth.league.page import SIMULATED, SPENDS, build, lines_of
@@ -29,7 +29,7 @@ from alphasynth.tables.text_cells import guarded
 
 # Unless told: these in this order, since places decide the random numbers, then all others that lack nothing.
 FIRST = ("Censored", "BetaDivergence", "Histogram", "BW", "LW", "LW_final", "SW", "Unweighted")
-ENTRANTS = (*FIRST, *(name for name in MECHANISMS if name not in FIRST))
+ENTRANTS = (*FIRST, *(name for name in MECHANISMS if name not in (*FIRST, *OF_COLUMNS)))
 # Settings that a mechanism has no use for: `Scored` draws from no posterior.
 UNUSED = {"Scored": ("prior",)}
 

@@ -84,7 +84,7 @@ def write_confidential(
         _write_rows(folder / "rows.parquet", last, rounds[-1].alpha, synthesizer.row_numbers_)
     _write_rounds(folder / "rounds.parquet", rounds)
     _write_draws(folder / "draws.parquet", rounds, trail.fits, synthesizer.picked_)
-    repeat = replace(settings, table=_repeatable(settings.table))
+    repeat = replace(settings, table=repeatable(settings.table))
     if settings.model is not None:  # the model as it was, where it stays with the run
         repeat = replace(repeat, model=str(Path(settings.out) / CONFIDENTIAL / MODEL))
     if not synthesizer.undeclared:
@@ -117,7 +117,7 @@ def write_confidential(
     return Kept(plain(summary), repeat.given, replace(last.records, columns=columns, index=None), rounds)
 
 
-def _repeatable(address: str) -> str:
+def repeatable(address: str) -> str:
     """A table's address for `run.toml`: absolute, and without a password."""
     if not is_database(address):
         return str(Path(address).absolute())

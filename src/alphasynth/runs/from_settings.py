@@ -15,7 +15,9 @@ from alphasynth.inference.nuts import Nuts
 from alphasynth.inference.sampler import Sampler
 from alphasynth.models.coefficient_priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
 from alphasynth.models.table_model import TableModel
+from alphasynth.raking.columns import Columns
 from alphasynth.runs.settings import Settings
+from alphasynth.synthesis.raked import RakedSynthesizer
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.databases import DatabaseTable
@@ -23,6 +25,26 @@ from alphasynth.tables.engine import FileTable
 from alphasynth.tables.opening import is_database, open_table
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {"automatic": Automatic, "laplace": Laplace, "nuts": Nuts, "grid": Grid}
+
+
+def front_of(settings: Settings) -> Synthesizer | RakedSynthesizer:
+    """What makes the tables: of declared columns, or of models."""
+    return raked_of(settings) if settings.columns is not None else synthesizer_of(settings)
+
+
+def raked_of(settings: Settings) -> RakedSynthesizer:
+    """The front of whole tables with these settings; it refuses what cannot go together."""
+    assert settings.columns is not None
+    return RakedSynthesizer(
+        Columns.read(Path(settings.columns)),
+        m=settings.m,
+        epsilon=settings.epsilon,
+        confirm_public=settings.confirm_public,
+        rows=settings.rows,
+        tables_per_draw=settings.tables_per_draw,
+        seed=settings.seed,
+        **mechanism_options(settings),
+    )
 
 
 def synthesizer_of(settings: Settings) -> Synthesizer:
@@ -135,7 +157,7 @@ def _prior(text: str | None) -> CoefficientPrior | None:
 
 def open_settings(settings: Settings) -> FileTable | DatabaseTable:
     """The table that settings name, opened as they say."""
-    if settings.unit is not None and settings.unit in synthesizer_of(settings).responses:
+    if settings.unit is not None and settings.unit in front_of(settings).responses:
         raise InputError("--unit must be another column than a synthesized one, found the same")
     if settings.by_row and is_database(settings.table):
         raise InputError("--by-row needs a file, whose rows have numbers, found a table of a database")

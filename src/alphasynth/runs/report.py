@@ -12,20 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from alphasynth.audits.finding import UNCERTAIN
 from alphasynth.evaluation.associations import NEGATIVE_BINOMIAL
 from alphasynth.evaluation.propensity import MOST_LEVELS
 from alphasynth.evaluation.values import as_text, is_numeric
 from alphasynth.models.formula import Formula
-from alphasynth.pages import confidential_page, page, public_page
+from alphasynth.pages import confidential_page, page, public_page, whole_table
 from alphasynth.pages.confidential_page import Measuring, Outcome, measured, rates_of
 from alphasynth.pages.images import save
 from alphasynth.pages.marks import Figure
-from alphasynth.pages.public_inputs import contribution_facts, contribution_tables, model_words
 from alphasynth.pages.public_page import modelled_by
-from alphasynth.privacy.accounting import as_written, counted, round_up
 from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.privacy.scopes import STRICT, TARGET
+from alphasynth.runs.claims import claims
 from alphasynth.runs.folder import CONFIDENTIAL, RELEASE
 from alphasynth.runs.interruption import Interruption, Left
 from alphasynth.runs.results import MOST_ROWS, RunResults
@@ -57,7 +55,7 @@ def render_run(results: RunResults) -> Rendered:
         records,
         _outcomes(results),
         [
-            *_claims(guarantee, results.summary, results.settings),
+            *claims(guarantee, results.summary, results.settings),
             *([page.warning(LEFT_OUT)] if results.left_out else []),
         ],
         () if guarantee.releasable else ("NOT FOR RELEASE: the random seed was fixed.",),
@@ -70,14 +68,13 @@ def render_run(results: RunResults) -> Rendered:
 def _outcomes(results: RunResults) -> list[Outcome]:
     """The rounds as the page's synthesizers; the last one has tables."""
     guarantee, records, tables, summary = results.release.guarantee, results.records, results.tables, results.summary
-    formulas = [Formula.parse(text) for text in modelled_by(guarantee)]
-    formula = next((f for f in formulas if f.response == records.response), formulas[-1])
+    formula = _formula(guarantee, records)
     radii = sorted({*_own_radius(summary), *confidential_page.RADII})
     covariates = [name for name in formula.covariates if name in records.columns]
-    *before, final = results.rounds
+    before, final = results.rounds[:-1], results.rounds[-1] if results.rounds else None
     last = measured(
         None if guarantee.scope in (STRICT, TARGET) else final,  # where no record has a weight there is none to show
-        final.label,
+        guarantee.mechanism if final is None else final.label,
         guarantee.rules,
         records,
         tables,
@@ -95,6 +92,15 @@ def _outcomes(results: RunResults) -> list[Outcome]:
     return [*(Outcome(w, w.label) for w in before), last]
 
 
+def _formula(guarantee: PublicGuarantee, records: Records) -> Formula:
+    """The formula of the column that figures show; of a whole table, that column on all others."""
+    if whole_table.is_whole(guarantee):
+        others = [f"`{name}`" for name in records.columns if name != records.response and "`" not in name]
+        return Formula.parse(f"`{records.response}` ~ {' + '.join(others[:MOST_TERMS]) or '1'}")
+    formulas = [Formula.parse(text) for text in modelled_by(guarantee)]
+    return next((f for f in formulas if f.response == records.response), formulas[-1])
+
+
 def _title(guarantee: PublicGuarantee, response: str) -> str:
     return f"{len(guarantee.columns)} columns" if len(guarantee.columns) > 1 else response
 
@@ -103,7 +109,7 @@ def _regressions(guarantee: PublicGuarantee, formula: Formula, records: Records)
     """The run's own formula; of a chain also that column on all others, as its family says."""
     if len(guarantee.columns) < 2:
         return [formula.text]
-    families = {entry["column"]: entry["family"] for entry in guarantee.columns}
+    families = {entry["column"]: entry.get("family", "") for entry in guarantee.columns}
     kind = f"{NEGATIVE_BINOMIAL}: " if "negative_binomial" in families.get(formula.response, "") else ""
     spoken = [name for name in records.columns if name != formula.response and "`" not in name]
     few = [
@@ -124,131 +130,6 @@ def _own_radius(summary: Mapping[str, Any]) -> list[tuple[float, bool]]:
 def _within(summary: Mapping[str, Any]) -> list[str]:
     """The columns within which the run's own weights compared records."""
     return [name for entry in summary["rounds"] for name in entry["settled"].get("within", ())]
-
-
-def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[page.Block]:
-    """What was run, the realised claim beside the policy's number, and how each round went."""
-    realised, unit = float(summary["epsilon_total"]), float(summary["epsilon_unit"])
-    blocks = [
-        page.facts(
-            ("realised epsilon", _verdict(realised, guarantee.policy_epsilon)),
-            ("for one unit of privacy", f"{round_up(unit)}: {guarantee.unit}"),
-            ("model", _model(guarantee)),
-            ("mechanism", guarantee.mechanism),
-            ("columns declared public", ", ".join(guarantee.public_columns) or "none"),
-            ("data set in the ledger", settings.get("dataset", "not named")),
-            ("draws released", f"{guarantee.m:,}, {counted(guarantee.tables_per_draw, 'table')} each"),
-            ("records", f"{summary['n']:,}, {summary['distinct_rows']:,} of them distinct"),
-            *_audited(summary),
-        ),
-        page.text("The claim and its limits:"),
-        page.items(*guarantee.clauses),
-        _rounds(guarantee, summary),
-    ]
-    if _audit_verdict(summary) == "broken":
-        blocks.insert(0, page.warning("The draw audit finds the claim broken for a neighbouring database: see below."))
-    if _audit_verdict(summary) == "cannot tell":
-        blocks.insert(0, page.warning("The draw audit cannot tell whether the claim is kept: see below."))
-    if guarantee.policy_epsilon is None:
-        blocks.insert(0, page.warning("No policy budget was set: decide whether the realised epsilon can be afforded."))
-    searches = [
-        (s["dial"], page.bound(s["target"]), s["value"], page.bound(s["reached"]), len(s["trials"]))
-        for s in summary["searches"]
-    ]
-    if searches:
-        heads = ("number searched", "bound not to exceed", "found", "bound reached", "fits")
-        blocks.append(page.table("Searches", heads, searches))
-    names: tuple[str, ...] = ("synthesizer", "sampler", "acceptance", "effective draws", "R-hat", "k-hat")
-    if len(guarantee.columns) > 1:
-        blocks += _columns_table(guarantee)
-        names = ("synthesizer", "column", *names[1:])
-    lines = [line for entry in summary["rounds"] for line in _diagnostics(entry)]
-    return [*blocks, page.table("Samplers", names, lines, series=True), page.note(str(summary["guarantee"]))]
-
-
-def _rounds(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> page.Block:
-    """How each round went; a strict mechanism has one, without weights."""
-    lines = [_round(entry) for entry in summary["rounds"]]
-    if guarantee.scope in (STRICT, TARGET):
-        heads: tuple[str, ...] = ("synthesizer", "what a record adds", "epsilon per draw", "seconds")
-        (_, words), *_ = contribution_facts(guarantee)
-        return page.table("The fit", heads, [(line[0], words, line[4], line[6]) for line in lines], series=True)
-    heads = ("synthesizer", "rule", "with", "Delta", "epsilon per draw", "mean weight", "seconds")
-    return page.table("Rounds; Delta and epsilon are rounded up", heads, lines, series=True)
-
-
-def _audited(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the run's own draw audit found, beside the claim of a draw."""
-    audit = summary.get("audit")
-    if audit is None:
-        return []
-    words = f"loss {round_up(audit['loss'])} at delta {audit['delta']:g} beside a claim of {round_up(audit['claim'])}"
-    if _audit_verdict(summary) == "cannot tell":
-        return [("draw audit, an estimate", f"cannot tell: {UNCERTAIN}")]
-    kept = "kept" if audit["kept"] else "BROKEN"
-    return [("draw audit, an estimate", f"{kept}: {words} (per draw; {audit['worst']})")]
-
-
-def _audit_verdict(summary: Mapping[str, Any]) -> str | None:
-    """Kept, broken or cannot tell; None where there was no audit. Earlier runs wrote whether it was kept."""
-    audit = summary.get("audit")
-    if audit is None:
-        return None
-    return str(audit.get("verdict", "kept" if audit["kept"] else "broken"))
-
-
-def _verdict(realised: float, policy: float | None) -> str:
-    """The realised epsilon of all draws, for one row, beside the policy's."""
-    if policy is None:
-        return f"{round_up(realised)} in all, for one row; no policy budget was set"
-    return f"{round_up(realised)} of the policy's {as_written(policy)} in all, for one row"
-
-
-def _round(entry: Mapping[str, Any]) -> tuple[object, ...]:
-    settled = {name: value for name, value in entry["settled"].items() if value not in ([], None)}
-    words = ", ".join(f"{n} {v:.4g}" if isinstance(v, float) else f"{n} {_spoken(v)}" for n, v in settled.items())
-    bounds = page.bound(entry["delta"]), page.bound(entry["epsilon"])
-    return (entry["label"], entry["rule"], words, *bounds, entry["mean_alpha"], entry["seconds"])
-
-
-def _spoken(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _diagnostics(entry: Mapping[str, Any]) -> list[tuple[object, ...]]:
-    """A line of one column's sampler, or one for each column of a chain."""
-    found = entry["diagnostics"]
-    names = ("sampler", "acceptance", "ess_bulk", "rhat", "khat")
-    if "sampler" in found and not isinstance(found["sampler"], dict):
-        return [(entry["label"], *(found.get(name) for name in names))]
-    if len(found) == 1:
-        return [(entry["label"], *(next(iter(found.values())).get(name) for name in names))]
-    return [(entry["label"], column, *(each.get(name) for name in names)) for column, each in found.items()]
-
-
-def _model(guarantee: PublicGuarantee) -> str:
-    if len(guarantee.columns) > 1:
-        return f"a chain of {len(guarantee.columns)} models, see below"
-    return model_words(guarantee)
-
-
-def _columns_table(guarantee: PublicGuarantee) -> list[page.Block]:
-    """The columns' models and their parts of the budget."""
-    heads = ("column", "formula", "family", "part of the budget", "epsilon per draw")
-    lines = [
-        (
-            entry["column"],
-            entry["formula"],
-            entry["family"],
-            entry["share_of_budget"],
-            page.bound(entry["epsilon_per_draw"]) if "epsilon_per_draw" in entry else None,
-        )
-        for entry in guarantee.columns
-    ]
-    kept = heads if any(line[-1] is not None for line in lines) else heads[:-1]
-    return [page.table("Columns", kept, [line[: len(kept)] for line in lines]), *contribution_tables(guarantee)]
 
 
 def write_pages(run: Path, results: RunResults, figures: bool = False, signals: Interruption = INERT) -> Rendered:

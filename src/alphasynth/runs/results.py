@@ -195,7 +195,8 @@ def _check_same_run(run: Path, release: Release, summary: Mapping[str, Any], set
 def _records(path: Path) -> Records:
     """The confidential records of a run, from its own file."""
     lines = _parquet(path)
-    names = lines.column_names[:-3]  # then come count, alpha and Lipschitz bound
+    weighted = lines.column_names[-1] != "count"  # of whole tables there is nothing after the count
+    names = lines.column_names[:-3] if weighted else lines.column_names[:-1]  # then come count, alpha, Lipschitz bound
     counts = lines.column(len(names)).to_numpy()
     columns = {name: np.asarray(lines.column(name).to_numpy()) for name in names}
     return Records(names[0], columns, counts, None)
@@ -215,6 +216,8 @@ def _released(records: Records, names: Sequence[str]) -> Records:
 
 def _rounds(folder: Path, counts: np.ndarray) -> tuple[Weighting, ...]:
     """Weights, bounds and draws of mu of every round."""
+    if not (folder / "rounds.parquet").exists():  # of a whole table, whose records have no weights
+        return ()
     lines = _parquet(folder / "rounds.parquet")
     draws = _parquet(folder / "draws.parquet")
     alpha, bounds = (lines.column(name).to_numpy().reshape(-1, len(counts)) for name in ("alpha", "lipschitz"))

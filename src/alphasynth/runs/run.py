@@ -22,13 +22,15 @@ from alphasynth.runs.budget import Reservation
 from alphasynth.runs.clock import Clock, Stage
 from alphasynth.runs.files import Kept, state, write_confidential, write_json
 from alphasynth.runs.folder import Staging, plan, staged
-from alphasynth.runs.from_settings import open_settings, synthesizer_of
+from alphasynth.runs.from_settings import front_of, open_settings
 from alphasynth.runs.interruption import Interruption
 from alphasynth.runs.ledger import NAME as LEDGER
 from alphasynth.runs.ledger import Ledger
 from alphasynth.runs.report import NAME, write_pages
 from alphasynth.runs.results import release_in, results_of
 from alphasynth.runs.settings import Settings
+from alphasynth.runs.whole_table import write_whole_table
+from alphasynth.synthesis.raked import RakedSynthesizer
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.writing import OF_SUFFIX, TEXT, Style, nothing, write_table
 from alphasynth.synthesizer import Synthesizer
@@ -53,7 +55,7 @@ class Report:
 
 def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interruption) -> Report:
     """Make a run folder; raise `InputError` and its kin, with no file left behind, where that cannot be done."""
-    synthesizer = synthesizer_of(settings)
+    synthesizer = front_of(settings)
     table = open_settings(settings)
     synthesizer.check_columns(table.column_names, table.names_are_public)
     suffix, style = _format(settings, table, _labels(table, synthesizer))
@@ -64,7 +66,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
     with staged(ledger, staging, _reservation(settings, synthesizer.scope, ledger, staging), interruption) as begin:
         if isinstance(table, FileTable):
             table.spill_to(staging.spill)
-        clock = Clock(settings.draws, settings.m * settings.tables_per_draw, len(synthesizer.mechanism.rules), tell)
+        clock = _clock(settings, synthesizer, tell)
         before = _state(settings.table)
         synthesizer.fit(table, clock.watch)
         if _state(settings.table) != before:
@@ -82,25 +84,37 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         write_json(staging.release / "guarantee.json", statement)
         clock.last()
         used = replace(settings, ledger=str(ledger.path), out=str(out))
-        kept = write_confidential(staging, used, synthesizer, statement, clock.seconds, audited)
+        if isinstance(synthesizer, RakedSynthesizer):
+            kept = write_whole_table(staging, used, synthesizer, table, statement, clock.seconds)
+        else:
+            kept = write_confidential(staging, used, synthesizer, statement, clock.seconds, audited)
         clock.rendering()
         released = partial(release_in, staging.release, public, files, guarded)
         pages = (NAME,) if settings.report and _rendered(staging.path, released, kept) else ()
     return Report(out, (*files, "guarantee.json", *pages), public, statement, ledger.path)
 
 
-def _labels(table: FileTable | DatabaseTable, synthesizer: Synthesizer) -> Labels | None:
+def _clock(settings: Settings, synthesizer: Synthesizer | RakedSynthesizer, tell: Callable[[Stage], None]) -> Clock:
+    tables = settings.m * settings.tables_per_draw
+    if isinstance(synthesizer, RakedSynthesizer):
+        return Clock(None, tables, 0, tell)
+    return Clock(settings.draws, tables, len(synthesizer.mechanism.rules), tell)
+
+
+def _labels(table: FileTable | DatabaseTable, synthesizer: Synthesizer | RakedSynthesizer) -> Labels | None:
     """What a file says of its columns beside their values, and may say of synthetic ones."""
     if not isinstance(table, FileTable) or not isinstance(table.source, Statistical):
         return None
-    declared = synthesizer.model.declared
+    declared = (synthesizer.columns if isinstance(synthesizer, RakedSynthesizer) else synthesizer.model).declared
     levels = {name: declared[name].levels if name in declared else () for name in synthesizer.responses}
     return table.source.labels.of_declared(levels if synthesizer.strict else {})
 
 
-def _audited(synthesizer: Synthesizer) -> Finding | None:
+def _audited(synthesizer: Synthesizer | RakedSynthesizer) -> Finding | None:
     """The draw audit of an estimated claim, with a warning where it is broken; None of other kinds of promise."""
-    if synthesizer.scope != INSTANCE or any(isinstance(rule, Given) for rule in synthesizer.mechanism.rules):
+    if isinstance(synthesizer, RakedSynthesizer) or synthesizer.scope != INSTANCE:
+        return None
+    if any(isinstance(rule, Given) for rule in synthesizer.mechanism.rules):
         return None
     if synthesizer.weights == "column":  # audits make the neighbour's weights by record
         return None

@@ -11,8 +11,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, OPTIONS, PRIORS, SAMPLERS
+from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, OF_COLUMNS, OPTIONS, PRIORS, SAMPLERS
 from alphasynth.errors import InputError, found
+
+# Settings that say what a model file says.
+OF_MODELS = ("formula", "family", "levels", "range", "whole", "missing")
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Settings:
     formula: str | tuple[str, ...] | None = None
     family: str | tuple[str, ...] | None = None
     model: str | None = None
+    columns: str | None = None
     levels: tuple[str, ...] = ()
     range: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
@@ -64,7 +68,8 @@ class Settings:
         check_types(given)
         needed = [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
         missing = [name for name in needed if name not in given]
-        if given.get("model") is None:
+        _check_whole_table(given)
+        if given.get("model") is None and given.get("columns") is None:
             missing += [name for name in ("formula", "family") if given.get(name) is None]
         if missing:
             order = ("table", "formula", "family", "mechanism", "m", "out")
@@ -164,6 +169,24 @@ def _words(kind: Any) -> str:
     return {str: "text", float: "a number", int: "a whole number", bool: "true or false"}[kind]
 
 
+def _check_whole_table(given: Mapping[str, Any]) -> None:
+    """Refuse a whole table without declared columns, and declared columns with what belongs to models."""
+    raked = given.get("mechanism") in OF_COLUMNS
+    if raked and given.get("columns") is None:
+        raise InputError(
+            f"--mechanism {given['mechanism']} must have its columns declared (--columns), since levels and limits "
+            "read off the table are public only if someone says so, found none: alphasynth inspect TABLE --suggest "
+            "columns.toml writes a start, to be checked by hand"
+        )
+    if given.get("columns") is None:
+        return
+    if "mechanism" in given and not raked:
+        raise InputError(f"--columns must have --mechanism {OF_COLUMNS[0]}, found {found(given['mechanism'])}")
+    beside = [name for name in (*OF_MODELS, "model", "public", "survey_weights", "prior") if given.get(name)]
+    if beside:
+        raise InputError(f"--columns says all of a whole table, found {option(beside[0])} beside it")
+
+
 def _check_model(settings: Settings) -> None:
     """Refuse a run without a model, or with two, and survey weights that are not public."""
     if settings.survey_weights is not None and settings.survey_weights not in settings.public:
@@ -171,7 +194,7 @@ def _check_model(settings: Settings) -> None:
             f"--survey-weights must be a column declared public (--public), found {settings.survey_weights!r}, which "
             "is not; without it the column can be synthesized like any other"
         )
-    beside = [n for n in ("formula", "family", "levels", "range", "whole", "missing") if getattr(settings, n)]
+    beside = [name for name in OF_MODELS if getattr(settings, name)]
     if settings.model is not None and beside:
         raise InputError(f"--model states the columns' models, found {option(beside[0])} beside it")
 

@@ -23,9 +23,16 @@ def type_of(family: str, declared: Declared) -> pa.DataType:
     >>> type_of("bernoulli", Declared(levels=("f", "m"))), type_of("poisson", Declared())
     (DataType(string), DataType(int64))
     """
+    return declared_type(declared, holds_whole(family, declared))
+
+
+def declared_type(declared: Declared, whole: bool) -> pa.DataType:
+    """Dates, text, truth values, whole numbers or numbers: what was declared, and whether numbers are whole."""
     levels = declared.levels
+    if declared.dates:
+        return pa.date32()
     if not levels:
-        return pa.int64() if holds_whole(family, declared) else pa.float64()
+        return pa.int64() if whole else pa.float64()
     if isinstance(levels[0], str):
         return pa.string()
     if all(isinstance(level, bool) for level in levels):
@@ -39,11 +46,11 @@ def with_public_types(layout: Layout, model: TableModel) -> Layout:
     for name in layout.empty:
         column = model.column(name)
         kind = type_of(column.family, column.declared) if column.own is None else None
-        made[name] = _empty(layout.kind, kind, column.declared.missing in ("model", "public"))
+        made[name] = empty_column(layout.kind, kind, column.declared.missing in ("model", "public"))
     return replace(layout, empty=made, by_declaration=True)
 
 
-def _empty(frame: str, kind: pa.DataType | None, gaps: bool) -> Any:
+def empty_column(frame: str, kind: pa.DataType | None, gaps: bool) -> Any:
     """A column without rows; without a `kind`, of a type that no values have, so that a model's own decide it."""
     if frame == "pyarrow":
         return pa.array([], kind or pa.null())
@@ -59,5 +66,6 @@ def _empty(frame: str, kind: pa.DataType | None, gaps: bool) -> Any:
         pa.float64(): "float64",
         pa.bool_(): "boolean" if gaps else "bool",
         pa.string(): "str",
+        pa.date32(): "datetime64[s]",
     }
     return pd.Series([], dtype=names[kind]).array

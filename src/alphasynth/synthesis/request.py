@@ -22,6 +22,7 @@ from alphasynth.models.confirmation import confirm, refuse
 from alphasynth.models.own_model import OwnModel
 from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.scopes import scope_of
+from alphasynth.raking.columns import Columns
 from alphasynth.synthesis.checks import (
     as_mechanism,
     check_aim,
@@ -43,7 +44,7 @@ class Request:
 
     def __init__(
         self,
-        formula: str | Sequence[str] | TableModel,
+        formula: str | Sequence[str] | TableModel | Columns,
         *,
         family: str | Sequence[str] | OwnModel | None = None,
         mechanism: str | Mechanism,
@@ -66,7 +67,8 @@ class Request:
         """Check everything that can be checked without the table; raise `InputError`.
 
         Args:
-            formula: "response ~ terms" of one column; several, or a `TableModel`, of a chain of columns.
+            formula: "response ~ terms" of one column; several, or a `TableModel`, of a chain of columns; `Columns` of
+                a whole table by `Raked`.
             family: The response's family by name, one for each formula, or an `OwnModel`; a `TableModel` has its own.
             mechanism: By name, or a `Mechanism` of one's own, whose rules then hold its options.
             m: Draws of parameters to release; epsilon adds up over them.
@@ -105,6 +107,7 @@ class Request:
                     counts mean=0.1:1000000,phi=0.1:1000 unless told. Never read them off the table.
                 step: Censored, Recentred, BetaDivergence: public step of the grid, 0.01 or mean=0.005,phi=0.02; by the
                     family unless told.
+                response: Raked: columns that matter most: what they have to do with the others is measured better.
         """
         strange = [name for name in options if name not in OPTIONS]
         if strange:

@@ -9,7 +9,7 @@ from alphasynth.mechanisms.binding import BoundTable
 from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.privacy.strict_terms import StrictTerms
-from alphasynth.tables.declared import FACTS, READ_OFF, Declared
+from alphasynth.tables.declared import FACTS, READ_OFF, SKEWED, Declared
 
 
 def stated_columns(bound: BoundTable, promised: StrictTerms | None) -> tuple[dict[str, Any], ...]:
@@ -51,8 +51,13 @@ def stated_declarations(bound: BoundTable, marks: Mapping[str, Sequence[str]]) -
     return stated
 
 
+def declared_facts(guarantee: PublicGuarantee) -> dict[str, Declared]:
+    """What is declared of each column."""
+    facts = {name: {k: v for k, v in fact.items() if k != READ_OFF} for name, fact in guarantee.declared_public.items()}
+    return {name: Declared.of(name, fact, (*FACTS, SKEWED)) for name, fact in facts.items()}
+
+
 def declared_gaps(guarantee: PublicGuarantee) -> dict[str, Declared]:
     """What is declared of the columns that may have gaps."""
-    facts = {name: {k: v for k, v in fact.items() if k != READ_OFF} for name, fact in guarantee.declared_public.items()}
-    declared = {name: Declared.of(name, fact) for name, fact in facts.items()}
+    declared = declared_facts(guarantee)
     return {name: facts for name, facts in declared.items() if facts.missing in ("model", "public")}

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from alphasynth.errors import InputError
 from alphasynth.tables.engine import MISSING
-from alphasynth.tables.grouping import Grouped, Unit
+from alphasynth.tables.grouping import ROWS_AT_A_TIME, Grouped, Unit
 from alphasynth.tables.public_columns import as_type, sorted_by_public
 
 # What pip installs for each kind of database, and the module that tells whether it is there.
@@ -138,6 +138,13 @@ class DatabaseTable:
             unit=self.unit,
         )
         return sorted_by_public(grouped) if public else grouped
+
+    def stream(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows that take part, on these columns, so many at a time; raise `InputError`."""
+        keys = [f"k{i}" for i in range(len(names))]
+        with translated("the table must be readable"):
+            rows = self._rows(names, keys).select(*keys)
+            yield from rows.to_pyarrow_batches(chunk_size=ROWS_AT_A_TIME)
 
     def _rows(self, used: Sequence[str], keys: Sequence[str]) -> Any:
         """The rows that take part, their columns named k0, k1, ..."""

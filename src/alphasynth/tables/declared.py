@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,11 @@ from alphasynth.errors import InputError, found
 # What gaps in a column are: modelled first by an indicator, rows to leave out, or public row by row.
 GAPS = ("model", "drop", "public")
 FACTS = ("levels", "limits", "whole", "missing")
+# What may be declared of a column of a whole table beside.
+SKEWED = "skewed"
 # Lists, in files, what was read off the confidential table: public only once somebody says so.
 READ_OFF = "read_off_the_table"
+FIRST_DAY = date(1970, 1, 1).toordinal()
 # What a model file says of its marks.
 MARKED = """\
 # read_off_the_table lists what was read off the confidential table, and is public only once somebody says so: check it,
@@ -30,8 +34,10 @@ class Declared:
     """Public facts of a column, which its synthetic values keep.
 
     `levels` are its categories in their order, `limits` its smallest and largest value, `whole` says that it holds
-    whole numbers, `missing` what its gaps are. `read_off` are those of them that were read off the table and that
-    nobody has confirmed: that a column has no gap, or a fraction, is such a fact too.
+    whole numbers, `missing` what its gaps are. Of a column of a whole table, `skewed` says that most of its numbers are
+    near the lower limit, and limits may be dates: the column then holds `dates`, by their day's number from 1970 on.
+    `read_off` are those of them that were read off the table and that nobody has confirmed: that a column has no gap,
+    or a fraction, is such a fact too.
 
     >>> Declared.of("age", {"limits": [0, 110], "whole": True}).limits
     (0.0, 110.0)
@@ -42,25 +48,31 @@ class Declared:
     whole: bool = False
     missing: str | None = None
     read_off: tuple[str, ...] = ()
+    skewed: bool = False
+    dates: bool = False
 
     @classmethod
-    def of(cls, name: str, given: Mapping[str, Any]) -> Declared:
-        """What a file or a call declares of a column; raise `InputError`."""
-        strange = [word for word in given if word not in (*FACTS, READ_OFF)]
+    def of(cls, name: str, given: Mapping[str, Any], known: Sequence[str] = FACTS) -> Declared:
+        """What a file or a call declares of a column, of these facts; raise `InputError`."""
+        strange = [word for word in given if word not in (*known, READ_OFF)]
         if strange:
-            raise InputError(f"what is declared of {name!r} must be one of {', '.join(FACTS)}, found {strange[0]!r}")
+            raise InputError(f"what is declared of {name!r} must be one of {', '.join(known)}, found {strange[0]!r}")
         limits, levels = given.get("limits"), given.get("levels", ())
+        days = _days(limits) if SKEWED in known else None
         return cls(
             levels=tuple(levels) if isinstance(levels, list | tuple) else (levels,),
-            limits=None if limits is None else _pair(name, limits),
-            whole=given.get("whole", False),
+            limits=None if limits is None else _pair(name, limits if days is None else days),
+            whole=given.get("whole", days is not None),
             missing=given.get("missing"),
-            read_off=marks_of(f"{name!r}", given.get(READ_OFF, ()), FACTS),
+            read_off=marks_of(f"{name!r}", given.get(READ_OFF, ()), known),
+            skewed=given.get(SKEWED, False),
+            dates=days is not None,
         )._checked(name)
 
     def _checked(self, name: str) -> Declared:
-        if not isinstance(self.whole, bool):
-            raise InputError(f"whole of {name!r} must be true or false, found {found(self.whole)}")
+        for fact in ("whole", SKEWED):
+            if not isinstance(getattr(self, fact), bool):
+                raise InputError(f"{fact} of {name!r} must be true or false, found {found(getattr(self, fact))}")
         if self.missing is not None and self.missing not in GAPS:
             raise InputError(f"missing of {name!r} must be one of {', '.join(GAPS)}, found {found(self.missing)}")
         if any(not isinstance(level, str | int | float | bool) for level in self.levels):
@@ -74,11 +86,17 @@ class Declared:
     def plain(self) -> dict[str, Any]:
         """What was declared, for a file."""
         facts: dict[str, Any] = {"levels": list(self.levels)}
-        facts["limits"] = None if self.limits is None else list(self.limits)
-        facts |= {"whole": self.whole, "missing": self.missing, READ_OFF: list(self.read_off)}
+        facts["limits"] = None if self.limits is None else self._limits()
+        facts |= {"whole": self.whole and not self.dates, SKEWED: self.skewed}
+        facts |= {"missing": self.missing, READ_OFF: list(self.read_off)}
         said = {name: value for name, value in facts.items() if value not in ([], None, False)}
         # A fraction that was seen is stated, so that there is a line to check.
         return {"whole": False, **said} if "whole" in self.read_off and not self.whole else said
+
+    def _limits(self) -> list[Any]:
+        """Limits as they are written: days by their date."""
+        assert self.limits is not None
+        return [str(day_of(end)) for end in self.limits] if self.dates else list(self.limits)
 
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Which numbers lie beyond the limits."""
@@ -111,6 +129,26 @@ def _pair(name: str, value: Any) -> tuple[float, float]:
     if not numbers or not value[0] < value[1]:
         raise InputError(f"limits of {name!r} must be two numbers, low < high, found {found(str(value))}")
     return float(value[0]), float(value[1])
+
+
+def day_of(number: float) -> date:
+    """A date by its day's number from 1970 on.
+
+    >>> day_of(366.0)
+    datetime.date(1971, 1, 2)
+    """
+    return date.fromordinal(FIRST_DAY + int(number))
+
+
+def _days(limits: Any) -> list[int] | None:
+    """The numbers of two days, where both limits are dates or text that reads like one."""
+    if not isinstance(limits, list | tuple) or not limits:
+        return None
+    try:
+        found = [each if isinstance(each, date) else date.fromisoformat(each) for each in limits]
+    except (TypeError, ValueError):
+        return None
+    return [day.toordinal() - FIRST_DAY for day in found]
 
 
 def _is_number(value: object) -> bool:

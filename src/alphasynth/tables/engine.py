@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from alphasynth.errors import InputError
-from alphasynth.tables.grouping import Grouped, Unit
+from alphasynth.tables.grouping import ROWS_AT_A_TIME, Grouped, Unit
 from alphasynth.tables.public_columns import as_type, refuse_sorted, sorted_by_public
 
 # Words that stand for a missing value, in a column of numbers and in one that tells units of privacy apart.
@@ -149,6 +149,17 @@ class FileTable:
             refuse_sorted(grouped)
         return sorted_by_public(grouped) if public and self.sort_rows else grouped
 
+    def stream(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows that take part, on these columns, so many at a time; raise `InputError`."""
+        units = [] if self.unit is None else [self.unit.column]
+        with translated(self.source):
+            reading = self.source.read(self.engine, list(dict.fromkeys((*names, *units))))
+            self._check_unit(reading)
+            expressions = [reading.columns[name].read for name in names]
+            chosen = ", ".join(f"k{i}" for i in range(len(names)))
+            rows = self.engine.sql(f"SELECT {chosen} FROM ({self._rows(reading, expressions, '')})")
+            yield from rows.to_arrow_reader(ROWS_AT_A_TIME)
+
     def _check_unit(self, reading: Reading) -> None:
         if self.unit is None:
             return
@@ -199,7 +210,7 @@ class FileTable:
         same = " AND ".join(f"r.k{i} IS NOT DISTINCT FROM lines.k{i}" for i in range(len(expressions)))
         located = self.engine.sql(f"SELECT r.position, lines.id FROM ({rows}) r JOIN lines ON {same}")
         index = np.full(self._scalar(f"SELECT count(*) FROM {reading.relation}"), -1, np.int32)
-        for batch in located.to_arrow_reader(1_000_000):
+        for batch in located.to_arrow_reader(ROWS_AT_A_TIME):
             index[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
         kept = np.flatnonzero(index >= 0)
         if len(kept) != lines.column("count").to_numpy().sum() or (self.unit is None and len(kept) != len(index)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -38,6 +38,10 @@ class Grouped:
     unit: Unit | None = None
 
 
+# Rows that come out of an engine at a time.
+ROWS_AT_A_TIME = 1_000_000
+
+
 @runtime_checkable
 class Stored(Protocol):
     """A table at rest, in a file or a database, which its engine groups: only distinct rows and counts come out."""
@@ -54,4 +58,28 @@ class Stored(Protocol):
 
     def group(self, names: Sequence[str], public: Sequence[str]) -> Grouped:
         """Group the columns that the model reads (`names`, the response first) and those to be released (`public`)."""
+        ...
+
+
+@runtime_checkable
+class Streamed(Protocol):
+    """A table at rest whose rows come out of its engine so many at a time."""
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """Names of all columns, in the table's order."""
+        ...
+
+    @property
+    def names_are_public(self) -> bool:
+        """Whether messages may list them."""
+        ...
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit of privacy, where it is not one row."""
+        ...
+
+    def stream(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows that take part, on these columns and in no order that matters, so many at a time."""
         ...

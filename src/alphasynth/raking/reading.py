@@ -1,0 +1,73 @@
+"""A confidential table as fine cells of its declared columns: read in chunks, kept in as few bytes as they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from alphasynth.errors import InputError
+from alphasynth.raking.cells import Cells
+from alphasynth.tables.declared import Declared
+from alphasynth.tables.gaps import missing
+
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+
+
+def read_codes(
+    cells: Sequence[Cells], declared: Sequence[Declared], batches: Iterable[pa.RecordBatch]
+) -> tuple[np.ndarray, ...]:
+    """Fine cells (n,) of every column, in order; raise `InputError` for values that were not declared."""
+    parts: list[list[np.ndarray]] = [[] for _ in cells]
+    for batch in batches:
+        for number, (column, facts) in enumerate(zip(cells, declared, strict=True)):
+            values, gone = _values(column, facts, batch.column(number))
+            parts[number].append(column.codes(values, gone).astype(np.min_scalar_type(column.size)))
+    if not parts[0] or not sum(map(len, parts[0])):
+        raise InputError("the table must have at least one row, found none")
+    return tuple(np.concatenate(each) for each in parts)
+
+
+def _values(cells: Cells, declared: Declared, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers, or places among levels of text, with 0 for gaps; and where gaps are."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    gone = np.asarray(missing(column))
+    if gone.all():
+        return np.zeros(len(column)), gone
+    if cells.nominal:
+        return _places(cells, column, gone), gone
+    numbers = _numbers(cells.name, declared, column)
+    present = numbers[~gone]
+    if not np.isfinite(present).all():
+        raise InputError(f"column {cells.name!r} must be finite, found infinite values")
+    if declared.whole and (present != np.floor(present)).any():
+        raise InputError(f"column {cells.name!r} must hold whole numbers, as declared, found others")
+    return np.where(gone, 0.0, numbers), gone
+
+
+def _numbers(name: str, declared: Declared, column: pa.Array) -> np.ndarray:
+    """A column's numbers; of dates their days' numbers from 1970 on."""
+    kind = column.type
+    if declared.dates:
+        if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+            raise InputError(f"column {name!r} must hold dates, as declared, found {kind}")
+        column = column.cast(pa.date32(), safe=False).cast(pa.int32())
+    elif not any(test(kind) for test in NUMBERS):
+        raise InputError(f"column {name!r} must hold numbers, as declared, found {kind}")
+    return np.asarray(column.cast(pa.float64()).fill_null(0.0))
+
+
+def _places(cells: Cells, column: pa.Array, gone: np.ndarray) -> np.ndarray:
+    """Places among levels of text."""
+    kind = column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        raise InputError(f"column {cells.name!r} must hold text, as its declared levels do, found {kind}")
+    import pyarrow.compute as pc
+
+    places = pc.index_in(column.cast(pa.string()), pa.array(list(cells.levels), pa.string()))
+    unknown = np.asarray(places.is_null()) & ~gone
+    if unknown.any():
+        raise InputError(f"column {cells.name!r} must hold its declared levels and no others, found others")
+    return np.asarray(places.fill_null(0))

@@ -1,0 +1,109 @@
+"""Columns for a whole table, from a look at each column alone: a start, to be checked and edited by hand.
+
+All of it was read off the table and is marked so. Limits are rounded outward to coarse numbers, or to whole years,
+which one row rarely moves; a far one still can, so somebody must say that they are public.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from alphasynth.errors import InputError
+from alphasynth.models.suggestion import write_new
+from alphasynth.raking.columns import Columns
+from alphasynth.tables.declared import FIRST_DAY, SKEWED, Declared, day_of
+from alphasynth.tables.gaps import missing
+from alphasynth.tables.grouping import Stored
+from alphasynth.tables.limits import outward
+
+# Whole numbers and others with at most this many values are levels; text with more levels than this is left out.
+FEW_WHOLE, FEW_OTHERS, MOST_LEVELS = 20, 64, 1_000
+# A number is skewed where its mean lies within this part of its limits, from the lower one on.
+NEAR_LOWER = 0.2
+
+
+@dataclass(frozen=True)
+class ColumnsSuggestion:
+    """Columns (confidential until they were checked), and those that are left out, with reasons."""
+
+    columns: Columns
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+def suggest_columns(table: Stored) -> ColumnsSuggestion:
+    """What might be declared of every column of a table; raise `InputError` where there is none that can be."""
+    declared, left_out, held_back = dict[str, Declared](), list[tuple[str, str]](), list[str]()
+    names = list(table.column_names)
+    for name in dict.fromkeys(names):
+        seen = "its name occurs twice" if names.count(name) > 1 else _look(table, name)
+        if isinstance(seen, Declared):
+            declared[name] = seen
+        else:
+            left_out.append((name, seen))
+            held_back += [name] if names.count(name) == 1 else []
+    if not declared:
+        raise InputError("a table must have a column that can be declared, found none")
+    return ColumnsSuggestion(replace(Columns.of(declared), left_out=tuple(held_back)), tuple(left_out))
+
+
+def write_columns(suggestion: ColumnsSuggestion, path: Path) -> None:
+    """Write a new file, for its owner's eyes; raise `InputError` where there is one."""
+    lines = "".join(f"# left out: {name} ({why})\n" for name, why in suggestion.left_out)
+    write_new(path, suggestion.columns.toml() + ("\n" + lines if lines else ""))
+
+
+def _look(table: Stored, name: str) -> Declared | str:
+    """What might be declared of a column, or why it is left out."""
+    grouped = table.group([name], ())
+    values, counts = grouped.columns.column(0), grouped.counts
+    gone = np.asarray(missing(values))
+    gaps = bool(gone.any())
+    present, counts = values.filter(pa.array(~gone)), counts[~gone]
+    if len(present) == 0:
+        return "it has no values"
+    kind = present.type.value_type if pa.types.is_dictionary(present.type) else present.type
+    found = _facts(present.cast(kind), counts)
+    if isinstance(found, str):
+        return found
+    marks = ("levels",) if found.levels else ("limits", "whole", SKEWED)
+    marks = ("limits",) if found.dates else marks
+    return replace(found, missing="model" if gaps else None, read_off=(*marks, "missing"))
+
+
+def _facts(values: pa.ChunkedArray, counts: np.ndarray) -> Declared | str:
+    kind = values.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        days = np.asarray(values.cast(pa.date32()).cast(pa.int32()))
+        first, last = (day_of(float(end)).year for end in (days.min(), days.max()))
+        ends = (date(first, 1, 1).toordinal() - FIRST_DAY, date(last, 12, 31).toordinal() - FIRST_DAY)
+        return Declared(limits=(float(ends[0]), float(ends[1])), whole=True, dates=True)
+    if pa.types.is_boolean(kind):
+        return Declared(levels=(False, True))
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _numbers(np.asarray(values.cast(pa.float64())), counts)
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        return f"it holds {kind}, which are not numbers, dates or text"
+    if len(values) == counts.sum() > 20:
+        return "every value differs: an identifier?"
+    if len(values) > MOST_LEVELS:
+        return f"it has more than {MOST_LEVELS:,} levels: merge them"
+    return Declared(levels=tuple(sorted(values.to_pylist())))
+
+
+def _numbers(values: np.ndarray, counts: np.ndarray) -> Declared | str:
+    """Levels of numbers with few values; else limits, and whether most are near the lower one."""
+    if not np.isfinite(values).all():
+        return "it has infinite values"
+    whole = bool((values == np.floor(values)).all())
+    if whole and len(values) == counts.sum() > 20 and np.ptp(values) == len(values) - 1:
+        return "every value differs and none is left out: a row number?"
+    if len(values) <= (FEW_WHOLE if whole else FEW_OTHERS):
+        return Declared(levels=tuple(int(v) if whole else v for v in sorted(values.tolist())))
+    limits = outward(float(values.min()), float(values.max()))
+    share = (np.average(values, weights=counts) - limits[0]) / (limits[1] - limits[0])
+    return Declared(limits=limits, whole=whole, skewed=bool(share < NEAR_LOWER))

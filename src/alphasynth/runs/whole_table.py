@@ -1,0 +1,80 @@
+"""The confidential files of a run of a whole table: its records for the pages, its columns, a summary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alphasynth import __version__
+from alphasynth.evaluation.values import read_records
+from alphasynth.runs.files import Kept, plain, repeatable, write_json
+from alphasynth.runs.folder import CONFIDENTIAL, SUMMARY, Staging
+from alphasynth.runs.settings import Settings
+from alphasynth.synthesis.raked import RakedSynthesizer
+from alphasynth.synthesis.statements import declared_gaps
+from alphasynth.tables.databases import DatabaseTable
+from alphasynth.tables.engine import FileTable
+from alphasynth.tables.records import Records
+
+COLUMNS = "columns.toml"
+# With more rows than this only one column is compared with the confidential table's.
+MOST_ROWS = 1_000_000
+
+
+def write_whole_table(
+    staging: Staging,
+    settings: Settings,
+    synthesizer: RakedSynthesizer,
+    table: FileTable | DatabaseTable,
+    statement: dict[str, Any],
+    seconds: dict[str, float],
+) -> Kept:
+    """Write records, columns, summary and settings; `statement` is what the run releases as its guarantee."""
+    folder, guarantee = staging.confidential, synthesizer.guarantee_
+    records = _records(synthesizer, table)
+    columns = {name: pa.array(column) for name, column in records.columns.items()}
+    pq.write_table(pa.table({**columns, "count": records.counts}), folder / "records.parquet")
+    (folder / COLUMNS).write_text(synthesizer.columns.toml(), encoding="utf-8")
+    repeat = replace(
+        settings, table=repeatable(settings.table), columns=str(Path(settings.out) / CONFIDENTIAL / COLUMNS)
+    )
+    (folder / "run.toml").write_text(repeat.toml(), encoding="utf-8")
+    summary = {
+        "run": staging.run,
+        "version": __version__,
+        "releasable": guarantee.releasable,
+        "guarantee": str(guarantee),
+        "scope": guarantee.scope,
+        "released": statement,  # what release/ must still say when the pages are made again
+        "n": guarantee.n,
+        "distinct_rows": records.size,
+        "epsilon_total": guarantee.epsilon_total,
+        "epsilon_unit": guarantee.epsilon_unit,
+        "policy_epsilon": guarantee.policy_epsilon,
+        "rounds": [],
+        "searches": [],
+        "seconds": seconds,
+    }
+    write_json(folder / SUMMARY, summary)
+    return Kept(plain(summary), repeat.given, records, ())
+
+
+def _records(synthesizer: RakedSynthesizer, table: FileTable | DatabaseTable) -> Records:
+    """The confidential records that pages compare with: on all columns but dates, or of a large table on one.
+
+    That is the last column of numbers that was called a response, or else of all.
+    """
+    gaps = declared_gaps(synthesizer.guarantee_.public())
+    declared = synthesizer.columns.declared
+    names = [name for name, facts in declared.items() if not facts.dates] or list(declared)
+    numbers = [n for n in names if declared[n].limits is not None or not isinstance(declared[n].levels[0], str)]
+    shown = [n for n in synthesizer.settings.response if n in numbers] or numbers or names
+    if synthesizer.guarantee_.n > MOST_ROWS:
+        names = shown[-1:]
+    found = read_records(table, names, gaps)
+    return replace(found, response=shown[-1], index=None, columns={n: np.asarray(c) for n, c in found.columns.items()})

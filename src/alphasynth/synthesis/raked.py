@@ -1,0 +1,270 @@
+"""`RakedSynthesizer`: whole tables from declared columns, by noisy sums and raking; `Synthesizer` gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+import pyarrow as pa
+
+from alphasynth.catalogue import TAKES, MechanismOptions
+from alphasynth.errors import InputError, found, require_positive, require_whole
+from alphasynth.mechanisms.mechanism import Step, Watch, ignore
+from alphasynth.models.confirmation import confirm, refuse
+from alphasynth.privacy.accounting import of_unit, rho_within, written
+from alphasynth.privacy.guarantee import Guarantee
+from alphasynth.privacy.randomness import Key, Stream, child
+from alphasynth.privacy.scopes import STRICT
+from alphasynth.privacy.spending import Spending
+from alphasynth.privacy.strict_terms import StrictTerms
+from alphasynth.raking.cells import Cells
+from alphasynth.raking.columns import Columns
+from alphasynth.raking.measured import stated
+from alphasynth.raking.raked import Fitted, draw_rows, fit, redraw, sample_rows
+from alphasynth.raking.reading import read_codes
+from alphasynth.raking.settings import Raked
+from alphasynth.raking.sums import Confidential
+from alphasynth.synthesis.checks import names_of
+from alphasynth.synthesis.public_types import declared_type, empty_column
+from alphasynth.synthesis.release import Release
+from alphasynth.synthesis.simulation import Filled, Layout, Simulation, synthesize
+from alphasynth.tables.declared import READ_OFF, Declared
+from alphasynth.tables.frames import Frame, column_names, kind_of, require, to_arrow
+from alphasynth.tables.grouping import ROWS_AT_A_TIME, Streamed, Unit
+
+MECHANISM = "Raked"
+# The most that a delta may be: a promise that fails for one row in a thousand is none.
+LARGEST_DELTA = 1e-3
+
+
+class _Outcome(NamedTuple):
+    """What a fit leaves: noisy sums and what was made from them, nothing else of the table."""
+
+    key: Key
+    fitted: Fitted
+    layout: Layout
+    guarantee: Guarantee
+
+
+class RakedSynthesizer:
+    """Whole tables from declared columns: noisy counts and moments, then raking. `Synthesizer` makes it for `Raked`.
+
+    `columns` says what is public of each column and nothing else is needed. With a `delta` the promise is (epsilon,
+    delta), by Gaussian noise; without one it is pure, by Laplace noise, which costs accuracy. `m` tables come from
+    draws of what the noisy sums may have been, which costs nothing; a single one is as near to the sums as can be.
+    """
+
+    _outcome: _Outcome | None = None
+
+    def __init__(
+        self,
+        columns: Columns | Mapping[str, Declared | Mapping[str, Any]],
+        *,
+        m: int,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        confirm_public: str | Sequence[str] = (),
+        rows: int | None = None,
+        tables_per_draw: int = 1,
+        seed: int | None = None,
+        **options: Unpack[MechanismOptions],
+    ) -> None:
+        """Check everything that can be checked without the table; raise `InputError`."""
+        given = {name: value for name, value in options.items() if value not in (None, (), {})}
+        strange = [name for name in given if name not in TAKES[MECHANISM]]
+        if strange:
+            raise InputError(f"{strange[0]} must be left out with Raked, which needs declared columns, found it")
+        if not isinstance(columns, Columns | Mapping):
+            raise InputError(f"Raked must have declared columns (Columns), not formulas, found {found(columns)}")
+        self.columns = columns if isinstance(columns, Columns) else Columns.of(columns)
+        if epsilon is None:
+            raise InputError("mechanism 'Raked' needs an epsilon, which decides its noise, found none")
+        self.epsilon = require_positive("epsilon", epsilon)
+        self.delta = None if delta is None else _delta(delta)
+        self.m = require_whole("m", m)
+        self.settings = Raked(response=self._known(names_of("response", given.get("response", ()))))
+        self.confirmed_public, self.read_off = confirm(self.columns, names_of("confirm_public", confirm_public))
+        refuse(self.read_off)
+        self.rows = None if rows is None else require_whole("rows", rows)
+        self.tables_per_draw = require_whole("tables_per_draw", tables_per_draw)
+        self.seed = None if seed is None else require_whole("seed", seed, 0)
+
+    def _known(self, response: tuple[str, ...]) -> tuple[str, ...]:
+        strange = [name for name in response if name not in self.columns.names]
+        if strange:
+            raise InputError(f"response must be declared columns, found {strange[0]!r}")
+        return response
+
+    @property
+    def responses(self) -> tuple[str, ...]:
+        """The columns to synthesize: all that are declared."""
+        return self.columns.names
+
+    @property
+    def strict(self) -> bool:
+        """It is: all that leaves the table are noisy sums."""
+        return True
+
+    @property
+    def scope(self) -> str:
+        """Which kind of promise is made."""
+        return STRICT
+
+    def check_columns(self, names: Sequence[Any], listed: bool) -> None:
+        """Refuse a table that lacks a declared column, or holds it twice."""
+        require(names, self.columns.names, "declared", listed)
+
+    def fit(self, table: Frame | Streamed, watch: Watch = ignore) -> RakedSynthesizer:
+        """Measure a table with noise and rake a pool to it; raise `InputError` for values that were not declared."""
+        key, cells = np.random.SeedSequence(self.seed), self.columns.cells()
+        unit = table.unit if isinstance(table, Streamed) else None
+        codes = read_codes(cells, list(self.columns.declared.values()), self._batches(table))
+        watch(Step(1, 1, 1))
+        max_rows = 1 if unit is None else unit.max_rows
+        spending = Spending(self._budget(max_rows), pure=self.delta is None)
+        stream, rng = Stream(child(key, 0)), np.random.default_rng(child(key, 1))
+        confidential = Confidential(codes, stream, spending, len(codes[0]), max_rows)
+        fitted = fit(rng, confidential, cells, self.settings)
+        assert sum(cost for _, cost in spending.spent) == spending.total, "all of the budget is spent, and no more"
+        guarantee = self._guarantee(len(codes[0]), unit, spending)
+        self._outcome = _Outcome(key, fitted, self._layout(table), guarantee)
+        return self
+
+    def _budget(self, max_rows: int) -> Fraction:
+        """What all that is measured may cost a unit of privacy: of pure epsilon, or of rho."""
+        if self.delta is None:
+            return written(self.epsilon) * max_rows
+        return Fraction(rho_within(of_unit(self.epsilon, max_rows), self.delta))
+
+    def _batches(self, table: Frame | Streamed) -> Iterator[pa.RecordBatch]:
+        names = self.columns.names
+        if isinstance(table, Streamed):
+            self.check_columns(list(table.column_names), table.names_are_public)
+            return table.stream(names)
+        self.check_columns(column_names(table), True)
+        return iter(to_arrow(table, names).to_batches(max_chunksize=ROWS_AT_A_TIME))
+
+    def _layout(self, table: Frame | Streamed) -> Layout:
+        """The table's columns in its order, in the types that declarations make."""
+        stored = isinstance(table, Streamed)
+        kind, order = ("pyarrow", table.column_names) if stored else (kind_of(table), column_names(table))
+        empty = {
+            name: empty_column(kind, declared_type(facts, facts.whole), facts.missing is not None)
+            for name, facts in self.columns.declared.items()
+        }
+        names = tuple(name for name in order if name in empty)
+        return Layout(kind, names, {}, empty, None, by_declaration=True)
+
+    def _guarantee(self, n: int, unit: Unit | None, spending: Spending) -> Guarantee:
+        declared = {name: facts.plain() for name, facts in self.columns.declared.items()}
+        terms = StrictTerms(
+            epsilon_per_draw=self.epsilon,
+            contribution=(),
+            scored=True,
+            pure_only=True,
+            measured=stated(spending.measured, n, 1 if unit is None else unit.max_rows),
+        )
+        return Guarantee(
+            mechanism=MECHANISM,
+            rules=(),
+            delta=self.epsilon,
+            m=self.m,
+            n=n,
+            num_draws=self.m,
+            sampler=MECHANISM,
+            policy_epsilon=self.epsilon,
+            tables_per_draw=self.tables_per_draw,
+            releasable=self.seed is None,
+            strict=terms,
+            unit_column=None if unit is None else unit.column,
+            max_rows=1 if unit is None else unit.max_rows,
+            columns=tuple({"column": name} for name in self.columns.names),
+            declared_public={name: {k: v for k, v in f.items() if k != READ_OFF} for name, f in declared.items()},
+            confirmed_public=self.confirmed_public,
+        )
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """The guarantee of the fit."""
+        return self._fitted.guarantee
+
+    @property
+    def _fitted(self) -> _Outcome:
+        if self._outcome is None:
+            raise InputError("fit(table) must come first")
+        return self._outcome
+
+    def simulations(self) -> list[Simulation]:
+        """The tables of `sample`, not made yet: each can be had in chunks."""
+        fitted = self._fitted
+        key = child(fitted.key, 2) if self.seed is not None else np.random.SeedSequence()
+        rows, cells = self.rows or fitted.guarantee.n, self.columns.cells()
+        facts = list(self.columns.declared.values())
+        makers = [
+            PoolMaker(child(key, self.m, number), fitted.fitted, cells, facts, fitted.guarantee.n, rows, self.m > 1)
+            for number in range(self.m)
+        ]
+        return synthesize(key, makers, fitted.layout, self.rows, self.tables_per_draw)
+
+    def sample(self) -> list[Frame]:
+        """`tables_per_draw` tables for each of the m draws: frames of the input's kind."""
+        return [simulation.table() for simulation in self.simulations()]
+
+    def release(self) -> Release:
+        """Tables and the public part of the guarantee: the only thing that may leave."""
+        return Release(tuple(self.sample()), self._fitted.guarantee.public())
+
+
+@dataclass(frozen=True, eq=False)
+class PoolMaker:
+    """New rows from a raked pool; of a draw of what the noisy sums may have been, where tables are `spread`."""
+
+    key: Key
+    fitted: Fitted = field(repr=False)
+    cells: Sequence[Cells]
+    declared: Sequence[Declared]
+    n: int
+    rows: int
+    spread: bool
+
+    def begin(self, key: Key, rng: np.random.Generator) -> Callable[[np.ndarray], dict[str, Filled]]:
+        """What makes rows chunk after chunk: it needs their number alone."""
+        own = redraw(np.random.default_rng(self.key), self.fitted) if self.spread else self.fitted
+        drawn = iter_rows(sample_rows(rng, own, self.rows) if self.spread else draw_rows(rng, own, self.rows))
+        return lambda beside: self._make(rng, drawn(len(beside)))
+
+    def _make(self, rng: np.random.Generator, codes: list[np.ndarray]) -> dict[str, Filled]:
+        columns = zip(self.cells, self.declared, codes, strict=True)
+        return {cells.name: _filled(rng, cells, declared, each) for cells, declared, each in columns}
+
+
+def iter_rows(codes: list[np.ndarray]) -> Callable[[int], list[np.ndarray]]:
+    """What gives the next so many rows of all columns."""
+    place = 0
+
+    def take(number: int) -> list[np.ndarray]:
+        nonlocal place
+        place += number
+        return [column[place - number : place] for column in codes]
+
+    return take
+
+
+def _filled(rng: np.random.Generator, cells: Cells, declared: Declared, codes: np.ndarray) -> Filled:
+    values, gone = cells.draw(rng, codes)
+    if cells.levels:
+        levels = np.array(cells.levels)
+        values = levels[np.where(gone, 0, codes).astype(np.int64)]
+    elif declared.dates:
+        values = values.astype("datetime64[D]")
+    return Filled(values, gone if cells.gap else None, cells.levels)
+
+
+def _delta(delta: float) -> float:
+    delta = require_positive("delta", delta)
+    if delta > LARGEST_DELTA:
+        raise InputError(f"delta must be at most {LARGEST_DELTA:g}, found {found(delta)}")
+    return delta
