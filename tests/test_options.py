@@ -16,7 +16,17 @@ import typer
 import alphasynth as syn
 from alphasynth import catalogue
 from alphasynth.audits.audit import MOST_ROWS
-from alphasynth.catalogue import MECHANISMS, OPTIONS, PARTS, TAKES, MechanismOptions, described, options_of, shown
+from alphasynth.catalogue import (
+    MECHANISMS,
+    OF_COLUMNS,
+    OPTIONS,
+    PARTS,
+    TAKES,
+    MechanismOptions,
+    described,
+    options_of,
+    shown,
+)
 from alphasynth.cli.app import app
 from alphasynth.cli.compare import DECIDED
 from alphasynth.cli.entry import run_command
@@ -26,6 +36,7 @@ from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.mechanisms.mechanism import CONTRIBUTIONS, RULES
 from alphasynth.models.families import FAMILIES
 from alphasynth.pages.confidential_page import RADII
+from alphasynth.raking.settings import Raked
 from alphasynth.runs.compare import ENTRANTS
 from alphasynth.runs.from_settings import mechanism_options, synthesizer_of
 from alphasynth.runs.settings import Settings, read_config
@@ -61,10 +72,11 @@ def test_the_options_are_the_fields(part):
 
 
 def test_every_part_and_mechanism_is_known():
-    assert {part for parts in PARTS.values() for part in parts} == set(CLASSES)
-    assert {part for option in OPTIONS.values() for part in option.of} <= set(CLASSES)
+    assert {part for parts in PARTS.values() for part in parts} == {*CLASSES, *OF_COLUMNS}
+    assert {part for option in OPTIONS.values() for part in option.of} <= {*CLASSES, *OF_COLUMNS}
     assert list(PARTS) == list(MECHANISMS) == list(TAKES)
-    assert set(ENTRANTS) == {*MECHANISMS, "Histogram"}
+    assert set(ENTRANTS) == {*MECHANISMS, "Histogram"} - {*OF_COLUMNS}
+    assert set(options_of("Raked")) <= {field.name for field in dataclasses.fields(Raked)}
 
 
 def commands():
@@ -73,7 +85,7 @@ def commands():
 
 
 def test_commands_take_every_option():
-    for command, left in {"synthesize": (), "audit": (), "compare": DECIDED}.items():
+    for command, left in {"synthesize": (), "audit": options_of(*OF_COLUMNS), "compare": DECIDED}.items():
         parameters = commands()[command]
         for name in OPTIONS:
             assert (name in parameters) == (name not in left)
@@ -175,14 +187,17 @@ VALUES = {
     "clip": 3.0,
     "limits": ["mean=1:1000"],
     "step": ["0.01"],
+    "response": ["visits"],
 }
+COLUMNS = {"table": "t.csv", "columns": "columns.toml", "m": 1, "out": "run"}
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_run_file_keeps_every_option(name, tmp_path):
     """Flat, as it always was."""
     (mechanism, *_) = catalogue.takers(name)
-    settings = Settings.of({**BASE, "mechanism": mechanism, name: VALUES[name]})
+    base = COLUMNS if mechanism in OF_COLUMNS else BASE
+    settings = Settings.of({**base, "mechanism": mechanism, name: VALUES[name]})
     (tmp_path / "run.toml").write_text(settings.toml())
     kept = read_config(tmp_path / "run.toml")
     assert kept[name] == VALUES[name]
@@ -190,7 +205,7 @@ def test_a_run_file_keeps_every_option(name, tmp_path):
     wrong = 5 if isinstance(settings.options[name], str) else "five"
     if not isinstance(OPTIONS[name].kept, types.UnionType):
         with pytest.raises(syn.InputError, match=f"{name} must be"):
-            Settings.of({**BASE, "mechanism": mechanism, name: wrong})
+            Settings.of({**base, "mechanism": mechanism, name: wrong})
 
 
 @pytest.mark.parametrize("radius", [["age=5"], ["0.3"], 0.3])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from alphasynth.catalogue import OPTIONS
+from alphasynth.catalogue import OF_COLUMNS, OPTIONS, options_of
 from alphasynth.cli.ledger import Json, print_table
 from alphasynth.cli.options import Quiet, settings_of
 from alphasynth.cli.report import numbers, split
@@ -31,7 +31,8 @@ BROKEN, CANNOT_TELL = 3, 4
 # Options of `synthesize` that say what is audited; the rest say where a run goes.
 AUDITED = (
     *("table", "config", "model", "formula", "family", "levels", "range", "whole", "missing", "weights"),
-    *("confirm_public", "mechanism", "m", "epsilon", "public", *OPTIONS),
+    *("confirm_public", "mechanism", "m", "epsilon", "public"),
+    *(name for name in OPTIONS if name not in options_of(*OF_COLUMNS)),
     *("prior", "sampler", "draws", "thresh", "seed", "delimiter", "encoding"),
 )
 

@@ -10,15 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from alphasynth.catalogue import FAMILIES, OPTIONS, listing
+from alphasynth.catalogue import FAMILIES, OF_COLUMNS, OPTIONS, listing, options_of
 from alphasynth.cli.ledger import Json, print_table
 from alphasynth.cli.options import Quiet, as_settings
 from alphasynth.cli.report import numbers, split
 from alphasynth.errors import InputError
 from alphasynth.runs.interruption import SIGNALS
 
-# Options of mechanisms that cannot be given: of chains, and what epsilon decides.
-DECIDED = ("distance", "k", "alpha")
+# Options of mechanisms that cannot be given: of chains, what epsilon decides, and those of whole tables.
+DECIDED = ("distance", "k", "alpha", *options_of(*OF_COLUMNS))
 # Options of `synthesize` that mechanisms to be compared share; those of mechanisms go to whichever takes them.
 COMPARED = (
     *("table", "m", "public", *(name for name in OPTIONS if name not in DECIDED)),

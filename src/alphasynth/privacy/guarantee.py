@@ -82,6 +82,7 @@ class PublicGuarantee:
     confirmed_public: dict[str, list[str]] = field(default_factory=dict)
     read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
     measured: tuple[NoisySums, ...] = ()
+    constraints: tuple[str, ...] = ()
 
     @property
     def spread(self) -> float | str | None:
@@ -170,6 +171,7 @@ class Guarantee:
     weights: str = "record"
     confirmed_public: dict[str, list[str]] = field(default_factory=dict)
     read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
+    constraints: tuple[str, ...] = ()
 
     @property
     def scope(self) -> str:
@@ -225,6 +227,7 @@ class Guarantee:
             combining=SPREAD if self.strict is not None and self.strict.scored else CENTRED,
             confirmed_public=self.confirmed_public,
             read_off_the_table=self.read_off_the_table,
+            constraints=self.constraints,
             **self._strict_numbers(),
         )
 

@@ -57,12 +57,12 @@ class Spending:
         """What each part cost."""
         return [(each.name, each.cost) for each in self.measured]
 
-    def take(self, part: Fraction, measured: Measured) -> Fraction:
+    def take(self, name: str, part: Fraction, measured: Measured | None = None) -> Fraction:
         """Spend a part of the total; it is noted before anything is measured."""
         cost = self.total * part
         assert cost > 0, "what is measured costs something"
         assert sum((each for _, each in self.spent), cost) <= self.total, "no more is spent than there is"
-        self.measured.append(replace(measured, cost=cost))
+        self.measured.append(Measured(name, cost) if measured is None else replace(measured, cost=cost))
         return cost
 
     def variance(self, sensitivity: Sensitivity, part: Fraction) -> Fraction:
@@ -77,7 +77,7 @@ class Spending:
     ) -> tuple[np.ndarray, float]:
         """Whole-number sums with exactly sampled noise, and the noise's variance."""
         variance = self.variance(sensitivity, part)
-        cost = self.take(part, Measured(name, Fraction(0), len(sums), sensitivity, variance))
+        cost = self.take(name, part, Measured(name, Fraction(0), len(sums), sensitivity, variance))
         if self.pure:
             noise = discrete_laplace_all(stream, math.ceil(sensitivity.absolute / cost), len(sums))
         else:
@@ -89,7 +89,7 @@ class Spending:
 
         One row of a unit moves a score by at most 1. A choice has a range of epsilon, which is epsilon^2 / 8 of rho.
         """
-        cost = self.take(part, Measured(name, Fraction(0)))
+        cost = self.take(name, part)
         epsilon = cost if self.pure else _root_below(8 * cost)
         worth = np.asarray(scores.max() - scores, np.int64)
         return int(draw(stream, np.ones(len(scores), np.int64), worth, epsilon / (2 * rows), 1)[0])

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, found
 from alphasynth.raking.cells import Cells
+from alphasynth.raking.constraints import Constraint, parse_constraint
 from alphasynth.tables.declared import FACTS, MARKED, READ_OFF, SKEWED, Declared, marks_of
 
 KNOWN = (*FACTS, SKEWED)
-LEFT_OUT = "left_out"
+LEFT_OUT, CONSTRAINTS = "left_out", "constraints"
+LONG = 110  # characters of a line
 HEAD = """\
 # Columns of a whole table, and what is public about each: levels, or limits (numbers or dates); whole = true of whole
 # numbers, skewed = true where most numbers are near the lower limit, missing = "model" where there may be gaps.
+# Above the columns may stand what holds in every row: constraints = ["married => age >= 15", "part <= whole"].
 # Everything in this file is treated as public and is listed in guarantee.json. Check it, edit it, and leave out of it
 # whatever must not be told.
 """
@@ -27,7 +30,8 @@ HEAD = """\
 class Columns:
     """Columns of a whole table in order, by name, and what is declared public of each.
 
-    `left_out` are columns that a suggestion left out because of what they hold.
+    `constraints` hold in every row, of the table and of what is made from it; `left_out` are columns that a suggestion
+    left out because of what they hold.
 
     >>> columns = Columns.of({"age": {"limits": [0, 110], "whole": True}, "sex": {"levels": ["f", "m"]}})
     >>> columns.names
@@ -35,12 +39,23 @@ class Columns:
     """
 
     declared: Mapping[str, Declared]
+    constraints: tuple[Constraint, ...] = ()
     left_out: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, declared: Mapping[str, Declared | Mapping[str, Any]]) -> Columns:
-        """Columns from what is declared of each; raise `InputError`."""
-        return cls._checked({name: _facts(name, facts) for name, facts in declared.items()}, ())
+    def of(
+        cls,
+        declared: Mapping[str, Declared | Mapping[str, Any]],
+        constraints: Sequence[str] = (),
+        left_out: Sequence[str] = (),
+    ) -> Columns:
+        """Columns from what is declared of each, and constraints in words; raise `InputError`."""
+        facts = {name: _facts(name, given) for name, given in declared.items()}
+        if not facts:
+            raise InputError("a whole table must have at least one column declared, found none")
+        columns = cls(facts, tuple(parse_constraint(text, facts) for text in constraints), tuple(left_out))
+        columns.cells()
+        return columns
 
     @classmethod
     def read(cls, path: Path) -> Columns:
@@ -62,31 +77,29 @@ class Columns:
                 "a columns file must hold [column.NAME] for each column, found a model's [[column]]; alphasynth "
                 "inspect TABLE --suggest columns.toml writes one"
             )
-        strange = [name for name in content if name not in ("column", READ_OFF)]
+        strange = [name for name in content if name not in ("column", CONSTRAINTS, READ_OFF)]
         if strange:
             raise InputError(f"a columns file must hold [column.NAME] for each column, found {strange[0]!r}")
         left_out = marks_of("the columns file", content.get(READ_OFF, ()))
         entries = content.get("column", {})
         if not isinstance(entries, Mapping) or not all(isinstance(facts, Mapping) for facts in entries.values()):
             raise InputError("a columns file must hold [column.NAME] for each column, found something else")
-        return cls._checked({name: _facts(name, facts) for name, facts in entries.items()}, left_out)
-
-    @classmethod
-    def _checked(cls, declared: Mapping[str, Declared], left_out: tuple[str, ...]) -> Columns:
-        if not declared:
-            raise InputError("a whole table must have at least one column declared, found none")
-        columns = cls(dict(declared), left_out)
-        columns.cells()
-        return columns
+        constraints = content.get(CONSTRAINTS, [])
+        if not isinstance(constraints, list) or not all(isinstance(text, str) for text in constraints):
+            raise InputError(f"{CONSTRAINTS} of a columns file must be a list of texts, found {found(constraints)}")
+        return cls.of(entries, constraints, left_out)
 
     def toml(self) -> str:
         """As a file."""
         import tomli_w
 
         marked = bool(self.left_out) or any(facts.read_off for facts in self.declared.values())
-        head: dict[str, Any] = {READ_OFF: list(self.left_out)} if self.left_out else {}
-        body = {"column": {name: facts.plain() for name, facts in self.declared.items()}}
-        return HEAD + (MARKED if marked else "") + "\n" + tomli_w.dumps({**head, **body})
+        top = {CONSTRAINTS: [each.text for each in self.constraints], READ_OFF: list(self.left_out)}
+        parts = ["".join(_line(name, value) for name, value in top.items() if value)]
+        for name, facts in self.declared.items():
+            title = tomli_w.dumps({"column": {name: {}}})
+            parts.append(title + "".join(_line(fact, value) for fact, value in facts.plain().items()))
+        return HEAD + (MARKED if marked else "") + "\n" + "\n".join(part for part in parts if part)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,6 +115,21 @@ class Columns:
     def cells(self) -> list[Cells]:
         """How each column is cut, from what was declared; raise `InputError` where that is too little."""
         return [Cells.of(name, facts, facts.skewed) for name, facts in self.declared.items()]
+
+
+def _line(name: str, value: Any) -> str:
+    """A line of a file, or the lines of a long list."""
+    import tomli_w
+
+    if not isinstance(value, list):
+        return tomli_w.dumps({name: value})
+    lines = [f"{name} = ["]
+    for number, each in enumerate(value):
+        word = tomli_w.dumps({"x": each}).removeprefix("x = ").strip() + (", " if number + 1 < len(value) else "]")
+        if len(lines[-1]) + len(word) > LONG:
+            lines.append("    ")
+        lines[-1] += word
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def _facts(name: str, given: Declared | Mapping[str, Any]) -> Declared:

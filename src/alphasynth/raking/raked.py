@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from alphasynth.raking.cells import Cells
+from alphasynth.raking.constraints import Constraint
 from alphasynth.raking.features import SCALE, Moments, features_of
 from alphasynth.raking.one_way import OneWay, one_way
 from alphasynth.raking.pool import draw_given, draw_tree, pair_table
@@ -22,6 +23,7 @@ from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake, redrawn
 from alphasynth.raking.rows import Wanted, choose_rows
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential, Margin, Noisy
+from alphasynth.raking.values import kept_rows
 
 # Variance of the number of rows, which is public.
 KNOWN = 1e-6
@@ -59,8 +61,14 @@ class Fitted:
         return np.exp(self.log_weights)
 
 
-def fit(rng: np.random.Generator, table: Confidential, columns: Sequence[Cells], settings: Raked) -> Fitted:
-    """Measure a confidential table and fit a weighted pool to what was measured."""
+def fit(
+    rng: np.random.Generator,
+    table: Confidential,
+    columns: Sequence[Cells],
+    settings: Raked,
+    constraints: Sequence[Constraint] = (),
+) -> Fitted:
+    """Measure a confidential table and fit a weighted pool to what was measured; no row of it breaks a constraint."""
     parts = settings.parts(columns)
     one = one_way(table, columns, parts)
     pairs = [Margin((a, b), (one[a].cells, one[b].cells)) for a, b in itertools.combinations(range(len(columns)), 2)]
@@ -68,6 +76,7 @@ def fit(rng: np.random.Generator, table: Confidential, columns: Sequence[Cells],
     tree = choose_tree(table, pairs, one, choice)
     measured = list(zip(tree, table.counts(tree, "tree", parts.tree), strict=True)) if tree else []
     codes = draw_pool(rng, columns, one, measured, settings.pool_rows(table.n))
+    codes = kept_rows(constraints, columns, codes)
     log_weights = np.full(len(codes[0]), math.log(table.n / len(codes[0])))
     moments = _moments(table, columns, one, codes, settings)
     blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 
 from alphasynth.errors import InputError
 from alphasynth.raking.cells import Cells
+from alphasynth.raking.columns import Columns
+from alphasynth.raking.values import keeping
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.gaps import missing
 
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
 
-def read_codes(
-    cells: Sequence[Cells], declared: Sequence[Declared], batches: Iterable[pa.RecordBatch]
-) -> tuple[np.ndarray, ...]:
+def read_codes(columns: Columns, batches: Iterable[pa.RecordBatch]) -> tuple[np.ndarray, ...]:
     """Fine cells (n,) of every column, in order; raise `InputError` for values that were not declared."""
+    cells, facts = columns.cells(), list(columns.declared.values())
     parts: list[list[np.ndarray]] = [[] for _ in cells]
     for batch in batches:
-        for number, (column, facts) in enumerate(zip(cells, declared, strict=True)):
-            values, gone = _values(column, facts, batch.column(number))
-            parts[number].append(column.codes(values, gone).astype(np.min_scalar_type(column.size)))
+        values = [_values(*each) for each in zip(cells, facts, batch.columns, strict=True)]
+        for column, part, found in zip(cells, parts, values, strict=True):
+            part.append(column.codes(*found).astype(np.min_scalar_type(column.size)))
+        if not keeping(columns.constraints, cells, values).all():
+            raise InputError("constraints must hold in every row of the table, found rows that break one")
     if not parts[0] or not sum(map(len, parts[0])):
         raise InputError("the table must have at least one row, found none")
     return tuple(np.concatenate(each) for each in parts)

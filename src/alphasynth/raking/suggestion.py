@@ -48,7 +48,7 @@ def suggest_columns(table: Stored) -> ColumnsSuggestion:
             held_back += [name] if names.count(name) == 1 else []
     if not declared:
         raise InputError("a table must have a column that can be declared, found none")
-    return ColumnsSuggestion(replace(Columns.of(declared), left_out=tuple(held_back)), tuple(left_out))
+    return ColumnsSuggestion(Columns.of(declared, left_out=held_back), tuple(left_out))
 
 
 def write_columns(suggestion: ColumnsSuggestion, path: Path) -> None:

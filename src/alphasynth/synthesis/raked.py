@@ -27,6 +27,7 @@ from alphasynth.raking.raked import Fitted, draw_rows, fit, redraw, sample_rows
 from alphasynth.raking.reading import read_codes
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential
+from alphasynth.raking.values import draw_values
 from alphasynth.synthesis.checks import names_of
 from alphasynth.synthesis.public_types import declared_type, empty_column
 from alphasynth.synthesis.release import Release
@@ -119,15 +120,15 @@ class RakedSynthesizer:
 
     def fit(self, table: Frame | Streamed, watch: Watch = ignore) -> RakedSynthesizer:
         """Measure a table with noise and rake a pool to it; raise `InputError` for values that were not declared."""
-        key, cells = np.random.SeedSequence(self.seed), self.columns.cells()
+        key = np.random.SeedSequence(self.seed)
         unit = table.unit if isinstance(table, Streamed) else None
-        codes = read_codes(cells, list(self.columns.declared.values()), self._batches(table))
+        codes = read_codes(self.columns, self._batches(table))
         watch(Step(1, 1, 1))
         max_rows = 1 if unit is None else unit.max_rows
         spending = Spending(self._budget(max_rows), pure=self.delta is None)
         stream, rng = Stream(child(key, 0)), np.random.default_rng(child(key, 1))
         confidential = Confidential(codes, stream, spending, len(codes[0]), max_rows)
-        fitted = fit(rng, confidential, cells, self.settings)
+        fitted = fit(rng, confidential, self.columns.cells(), self.settings, self.columns.constraints)
         assert sum(cost for _, cost in spending.spent) == spending.total, "all of the budget is spent, and no more"
         guarantee = self._guarantee(len(codes[0]), unit, spending)
         self._outcome = _Outcome(key, fitted, self._layout(table), guarantee)
@@ -184,6 +185,7 @@ class RakedSynthesizer:
             columns=tuple({"column": name} for name in self.columns.names),
             declared_public={name: {k: v for k, v in f.items() if k != READ_OFF} for name, f in declared.items()},
             confirmed_public=self.confirmed_public,
+            constraints=tuple(each.text for each in self.columns.constraints),
         )
 
     @property
@@ -201,10 +203,9 @@ class RakedSynthesizer:
         """The tables of `sample`, not made yet: each can be had in chunks."""
         fitted = self._fitted
         key = child(fitted.key, 2) if self.seed is not None else np.random.SeedSequence()
-        rows, cells = self.rows or fitted.guarantee.n, self.columns.cells()
-        facts = list(self.columns.declared.values())
+        rows = self.rows or fitted.guarantee.n
         makers = [
-            PoolMaker(child(key, self.m, number), fitted.fitted, cells, facts, fitted.guarantee.n, rows, self.m > 1)
+            PoolMaker(child(key, self.m, number), fitted.fitted, self.columns, fitted.guarantee.n, rows, self.m > 1)
             for number in range(self.m)
         ]
         return synthesize(key, makers, fitted.layout, self.rows, self.tables_per_draw)
@@ -224,8 +225,7 @@ class PoolMaker:
 
     key: Key
     fitted: Fitted = field(repr=False)
-    cells: Sequence[Cells]
-    declared: Sequence[Declared]
+    columns: Columns
     n: int
     rows: int
     spread: bool
@@ -237,8 +237,10 @@ class PoolMaker:
         return lambda beside: self._make(rng, drawn(len(beside)))
 
     def _make(self, rng: np.random.Generator, codes: list[np.ndarray]) -> dict[str, Filled]:
-        columns = zip(self.cells, self.declared, codes, strict=True)
-        return {cells.name: _filled(rng, cells, declared, each) for cells, declared, each in columns}
+        columns = self.columns.cells()
+        drawn, rows = draw_values(rng, self.columns.constraints, columns, codes)
+        made = zip(columns, self.columns.declared.values(), codes, drawn, strict=True)
+        return {cells.name: _filled(cells, facts.dates, each[rows], *values) for cells, facts, each, values in made}
 
 
 def iter_rows(codes: list[np.ndarray]) -> Callable[[int], list[np.ndarray]]:
@@ -253,12 +255,12 @@ def iter_rows(codes: list[np.ndarray]) -> Callable[[int], list[np.ndarray]]:
     return take
 
 
-def _filled(rng: np.random.Generator, cells: Cells, declared: Declared, codes: np.ndarray) -> Filled:
-    values, gone = cells.draw(rng, codes)
+def _filled(cells: Cells, dates: bool, codes: np.ndarray, values: np.ndarray, gone: np.ndarray) -> Filled:
+    """A synthetic column; levels as they were declared."""
     if cells.levels:
         levels = np.array(cells.levels)
         values = levels[np.where(gone, 0, codes).astype(np.int64)]
-    elif declared.dates:
+    elif dates:
         values = values.astype("datetime64[D]")
     return Filled(values, gone if cells.gap else None, cells.levels)
 
