@@ -38,6 +38,7 @@ def synthesizer_of(settings: Settings) -> Synthesizer:
         mechanism=settings.mechanism,
         m=settings.m,
         epsilon=settings.epsilon,
+        delta=settings.delta,
         public=settings.public,
         prior=_prior(settings.prior),
         sampler=None if settings.sampler == "automatic" else SAMPLERS[settings.sampler](),

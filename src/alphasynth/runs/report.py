@@ -132,6 +132,7 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
     blocks = [
         page.facts(
             ("realised epsilon", _verdict(realised, guarantee.policy_epsilon)),
+            *_delta(guarantee, summary),
             ("for one unit of privacy", f"{round_up(unit)}: {guarantee.unit}"),
             ("model", _model(guarantee)),
             ("mechanism", guarantee.mechanism),
@@ -170,7 +171,8 @@ def _rounds(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> page.Bloc
     """How each round went; a strict mechanism has one, without weights."""
     lines = [_round(entry) for entry in summary["rounds"]]
     if guarantee.scope in (STRICT, TARGET):
-        heads: tuple[str, ...] = ("synthesizer", "what a record adds", "epsilon per draw", "seconds")
+        cost = "epsilon in all, for any number of draws" if guarantee.combining == SPREAD else "epsilon per draw"
+        heads: tuple[str, ...] = ("synthesizer", "what a record adds", cost, "seconds")
         (_, words), *_ = contribution_facts(guarantee)
         return page.table("The fit", heads, [(line[0], words, line[4], line[6]) for line in lines], series=True)
     heads = ("synthesizer", "rule", "with", "Delta", "epsilon per draw", "mean weight", "seconds")
@@ -202,6 +204,16 @@ def _verdict(realised: float, policy: float | None) -> str:
     if policy is None:
         return f"{round_up(realised)} in all, for one row; no policy budget was set"
     return f"{round_up(realised)} of the policy's {as_written(policy)} in all, for one row"
+
+
+def _delta(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The policy's delta, which a run has spent or not; earlier runs had none."""
+    asked = summary.get("policy_delta")
+    if asked is None:
+        return []
+    if guarantee.policy_delta is None:
+        return [("delta", "none is spent: a pure epsilon allows as much here as the delta asked for")]
+    return [("at delta", shown_small(written(asked)))]
 
 
 def _round(entry: Mapping[str, Any]) -> tuple[object, ...]:
