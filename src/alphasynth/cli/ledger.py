@@ -112,7 +112,7 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
         lines.append((b.dataset, b.scope or "any", *map(shown, (b.released, b.lost, b.reserved)), cap, left, *more))
     print_table(lines, right=tuple(range(2, len(lines[0]))))
     if some:
-        typer.echo("\nby rho: epsilon of all runs at their summed delta, by sums of rho, where it is below the plain sum")
+        typer.echo("\nby rho: epsilon of all runs at their summed delta, from the sum of their rho, where that is less")
     typer.echo("")
     lines = [("run", "data set", "epsilon", *heads[:1], "state", "at", "folder")]
     for e in entries:

@@ -90,8 +90,8 @@ def synthesize(
     delta: Annotated[
         float | None,
         typer.Option(
-            help="Of a strict mechanism: promise (epsilon, delta) in place of a pure epsilon, where that allows each of "
-            "many columns and draws more. At most 0.001 and below one in the number of rows; 1e-9, say."
+            help="Of a strict mechanism: promise (epsilon, delta) in place of a pure epsilon, where that allows each "
+            "of many columns and draws more. At most 0.001 and below one in the number of rows; 1e-9, say."
         ),
     ] = None,
     public: Annotated[

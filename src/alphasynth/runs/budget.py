@@ -185,6 +185,6 @@ def check_delta_cap(reservation: Reservation, so_far: Balance) -> None:
         asked, cap = shown_small(accounting.written(reservation.delta)), accounting.as_written(float(so_far.cap))
         raise LedgerError(
             f"data set {so_far.dataset!r} has a cap of delta {shown_small(so_far.cap_delta)}, of which "
-            f"{shown_small(so_far.delta)} is spent or reserved: a run of delta {asked} would exceed it; alphasynth ledger "
-            f"set NAME --cap {cap} --delta DELTA sets another"
+            f"{shown_small(so_far.delta)} is spent or reserved: a run of delta {asked} would exceed it; alphasynth "
+            f"ledger set {so_far.dataset!r} --cap {cap} --delta DELTA sets another"
         )

@@ -18,11 +18,12 @@ import shutil
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from alphasynth.errors import InputError
 from alphasynth.runs.budget import Entry, Reservation
@@ -77,9 +78,10 @@ def staged(
 ) -> Iterator[Begin]:
     """Reserve, make the staging folder, and let the run fill it; then publish it, or clear away all traces of it.
 
-    What it gives must be called with the realised epsilon, and the public rho if there is one, before the first byte is
-    written: it tells the ledger, and then makes the folders of the release and of the rest. The run must leave `summary.json` in the confidential one,
-    with the same epsilon under `epsilon_unit`. An error after that has a note that says what it cost.
+    What it gives must be called with the realised epsilon, and with the public rho if there is one, before the first
+    byte is written: it tells the ledger, and then makes the folders of the release and of the rest. The run must leave
+    `summary.json` in the confidential one, with the same epsilon under `epsilon_unit`. An error after that has a note
+    that says what it cost.
     """
     detail = {
         **reservation.detail,

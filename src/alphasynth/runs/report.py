@@ -23,8 +23,9 @@ from alphasynth.pages.images import save
 from alphasynth.pages.marks import Figure
 from alphasynth.pages.public_inputs import contribution_facts, contribution_tables, model_words
 from alphasynth.pages.public_page import modelled_by
-from alphasynth.privacy.accounting import as_written, counted, round_up
-from alphasynth.privacy.guarantee import PublicGuarantee
+from alphasynth.privacy.accounting import as_written, counted, round_up, written
+from alphasynth.privacy.decimals import shown_small
+from alphasynth.privacy.guarantee import SPREAD, PublicGuarantee
 from alphasynth.privacy.scopes import STRICT, TARGET
 from alphasynth.runs.folder import CONFIDENTIAL, RELEASE
 from alphasynth.runs.interruption import Interruption, Left
@@ -131,8 +132,7 @@ def _claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Ma
     realised, unit = float(summary["epsilon_total"]), float(summary["epsilon_unit"])
     blocks = [
         page.facts(
-            ("realised epsilon", _verdict(realised, guarantee.policy_epsilon)),
-            *_delta(guarantee, summary),
+            ("realised epsilon", _verdict(realised, guarantee)),
             ("for one unit of privacy", f"{round_up(unit)}: {guarantee.unit}"),
             ("model", _model(guarantee)),
             ("mechanism", guarantee.mechanism),
@@ -199,21 +199,13 @@ def _audit_verdict(summary: Mapping[str, Any]) -> str | None:
     return str(audit.get("verdict", "kept" if audit["kept"] else "broken"))
 
 
-def _verdict(realised: float, policy: float | None) -> str:
-    """The realised epsilon of all draws, for one row, beside the policy's."""
+def _verdict(realised: float, guarantee: PublicGuarantee) -> str:
+    """The realised epsilon of all draws, for one row, beside the policy's, and at its delta, where that is spent."""
+    policy, delta = guarantee.policy_epsilon, guarantee.policy_delta
     if policy is None:
         return f"{round_up(realised)} in all, for one row; no policy budget was set"
-    return f"{round_up(realised)} of the policy's {as_written(policy)} in all, for one row"
-
-
-def _delta(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The policy's delta, which a run has spent or not; earlier runs had none."""
-    asked = summary.get("policy_delta")
-    if asked is None:
-        return []
-    if guarantee.policy_delta is None:
-        return [("delta", "none is spent: a pure epsilon allows as much here as the delta asked for")]
-    return [("at delta", shown_small(written(asked)))]
+    at = "" if delta is None else f" at delta {shown_small(written(delta))}"
+    return f"{round_up(realised)} of the policy's {as_written(policy)}{at} in all, for one row"
 
 
 def _round(entry: Mapping[str, Any]) -> tuple[object, ...]:
