@@ -171,12 +171,16 @@ def _rounds(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> page.Bloc
     """How each round went; a strict mechanism has one, without weights."""
     lines = [_round(entry) for entry in summary["rounds"]]
     if guarantee.scope in (STRICT, TARGET):
-        cost = "epsilon in all, for any number of draws" if guarantee.combining == SPREAD else "epsilon per draw"
-        heads: tuple[str, ...] = ("synthesizer", "what a record adds", cost, "seconds")
+        heads: tuple[str, ...] = ("synthesizer", "what a record adds", _cost(guarantee), "seconds")
         (_, words), *_ = contribution_facts(guarantee)
         return page.table("The fit", heads, [(line[0], words, line[4], line[6]) for line in lines], series=True)
     heads = ("synthesizer", "rule", "with", "Delta", "epsilon per draw", "mean weight", "seconds")
     return page.table("Rounds; Delta and epsilon are rounded up", heads, lines, series=True)
+
+
+def _cost(guarantee: PublicGuarantee) -> str:
+    """What the epsilon of a fit is of: noise that is added once costs the same for any number of draws."""
+    return "epsilon in all, for any number of draws" if guarantee.combining == SPREAD else "epsilon per draw"
 
 
 def _audited(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -238,19 +242,15 @@ def _model(guarantee: PublicGuarantee) -> str:
     return model_words(guarantee)
 
 
+def _bound(epsilon: float | None) -> page.Cell | None:
+    return None if epsilon is None else page.bound(epsilon)
+
+
 def _columns_table(guarantee: PublicGuarantee) -> list[page.Block]:
     """The columns' models and their parts of the budget."""
-    heads = ("column", "formula", "family", "part of the budget", "epsilon per draw")
-    lines = [
-        (
-            entry["column"],
-            entry["formula"],
-            entry["family"],
-            entry["share_of_budget"],
-            page.bound(entry["epsilon_per_draw"]) if "epsilon_per_draw" in entry else None,
-        )
-        for entry in guarantee.columns
-    ]
+    heads = ("column", "formula", "family", "part of the budget", _cost(guarantee))
+    names = ("column", "formula", "family", "share_of_budget")
+    lines = [(*(entry[n] for n in names), _bound(entry.get("epsilon_per_draw"))) for entry in guarantee.columns]
     kept = heads if any(line[-1] is not None for line in lines) else heads[:-1]
     return [page.table("Columns", kept, [line[: len(kept)] for line in lines]), *contribution_tables(guarantee)]
 

@@ -133,7 +133,7 @@ def target_of(epsilon: float | None, m: int) -> float | None:
     return bound_of(per_draw(within(epsilon), m))
 
 
-def delta_of(mechanism: Mechanism, epsilon: float | None, delta: object) -> float | None:
+def delta_of(mechanism: Mechanism, delta: object) -> float | None:
     """The policy's delta, or none; refuse one that is no small number, or that the mechanism cannot promise."""
     if delta is None:
         return None
@@ -141,8 +141,6 @@ def delta_of(mechanism: Mechanism, epsilon: float | None, delta: object) -> floa
         raise InputError(f"delta must have a strict mechanism, since others promise none, found {mechanism.label!r}")
     if isinstance(mechanism.contribution, Scored):
         raise InputError("delta must be left out with Scored, whose promise is of a pure epsilon, found one")
-    if epsilon is None:
-        raise InputError("delta must have an epsilon beside it, found none")
     if not SMALLEST_DELTA <= (value := require_positive("delta", delta)) <= LARGEST_DELTA:
         raise InputError(f"delta must be from {SMALLEST_DELTA:g} to {LARGEST_DELTA:g}, found {value!r}")
     return value

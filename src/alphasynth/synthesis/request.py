@@ -125,7 +125,7 @@ class Request:
         self.m = require_whole("m", m)
         self.epsilon = positive_or_none("epsilon", epsilon)
         check_aim(self.mechanism, self.epsilon, given)
-        self.delta = delta_of(self.mechanism, self.epsilon, delta)
+        self.delta = delta_of(self.mechanism, delta)
         self.confirmed_public, self.read_off = confirm(
             None if self.undeclared else self.model, names_of("confirm_public", confirm_public)
         )
