@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from alphasynth.privacy.randomness import Key, child
 from alphasynth.raking.columns import Columns
 from alphasynth.synthesis.generation import TableMaker
 from alphasynth.synthesis.outcome import carry_out, new_rows, scored_terms
-from alphasynth.synthesis.preparation import bind, mechanism_of, read
+from alphasynth.synthesis.preparation import bind, delta_spent, mechanism_of, read
 from alphasynth.synthesis.raked import MECHANISM, RakedSynthesizer
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.request import Request
@@ -58,6 +57,7 @@ class Synthesizer(Request):
     """Fit a mechanism to a confidential table and sample synthetic tables from it.
 
     `epsilon` is the total budget of the m draws released; without it epsilon falls out of the weights, as in the paper.
+    With a `delta` beside it a strict mechanism promises (epsilon, delta), where that gives its parts more.
     A formula is of one column, a `TableModel` (or several formulas, with a family each) of several, which are
     generated one from another. Covariates that are not among them must be declared `public`: they are released as they
     are, row by row in the table's order, and the guarantee does not cover them. `declared` says what is public about
@@ -100,13 +100,16 @@ class Synthesizer(Request):
         """
         records, layout, grouped, model = read(self, table)
         key = np.random.SeedSequence(self.seed)  # without a seed, 128 bits of the operating system's entropy
-        carried = carry_out(child(key, 0), self, model, records, watch)
+        unit = None if grouped is None else grouped.unit
+        max_rows = 1 if unit is None else unit.max_rows
+        carried = carry_out(child(key, 0), self, model, records, watch, max_rows)
         bound, trail, paths = carried
         drawn = [column.draws for column in trail.fits[-1].columns]
         fewest = min(drawn, key=lambda draws: draws.num_draws)
         picked = pick(child(key, 1), fewest, self.m)
         released = [draws.take(picked) for draws in drawn]
-        promised = scored_terms(self, carried) if paths else strict.terms(bound.chain, released)
+        concentrated = delta_spent(self, max_rows) is not None
+        promised = scored_terms(self, carried) if paths else strict.terms(bound.chain, released, concentrated)
         marks = stated_marks(bound, self.model, self.read_off)
         guarantee = Guarantee(
             formulas=tuple(formula.text for formula in self.formulas),
@@ -119,6 +122,7 @@ class Synthesizer(Request):
             num_draws=fewest.num_draws,
             sampler=_samplers(drawn),
             policy_epsilon=self.epsilon,
+            policy_delta=self.delta,
             tables_per_draw=self.tables_per_draw,
             draws_asked=self.num_draws,
             thresh=self.thresh,
@@ -130,9 +134,9 @@ class Synthesizer(Request):
             confirmed_public=self.confirmed_public,
             read_off_the_table=marks,
             weights=self.weights,
+            unit_column=None if unit is None else unit.column,
+            max_rows=max_rows,
         )
-        if grouped is not None and grouped.unit is not None:
-            guarantee = replace(guarantee, unit_column=grouped.unit.column, max_rows=grouped.unit.max_rows)
         row_numbers = None if grouped is None else grouped.rows
         self._outcome = _Outcome(key, bound, model, trail, picked, layout, guarantee, row_numbers, paths)
         if paths:
@@ -148,12 +152,17 @@ class Synthesizer(Request):
 
     def bind(self, records: Records) -> Chain:
         """Records bound to the model as it was fitted, if it was, and to the sampler."""
-        return bind(self, self._settled, records).chain
+        return bind(self, self._settled, records, self._max_rows).chain
 
     @property
     def _settled(self) -> TableModel:
         """The model as it was fitted, if it was."""
         return self.model if self._outcome is None else self._outcome.settled
+
+    @property
+    def _max_rows(self) -> int:
+        """Rows of a unit of privacy in the table that was fitted, if one was."""
+        return 1 if self._outcome is None else self._outcome.guarantee.max_rows
 
     @property
     def trail_(self) -> Trail:
@@ -199,12 +208,12 @@ class Synthesizer(Request):
         if not others and isinstance(first.sampler, PublicGrid) and first.second is None and not self.scored:
             many = copy(self)
             many.num_draws = max(number, self.num_draws)
-            carried = carry_out(child(key, 0), many, self._settled, records)
+            carried = carry_out(child(key, 0), many, self._settled, records, max_rows=self._max_rows)
             return [new_rows(child(key, 1, i), carried, i) for i in range(number)]
-        return [
-            new_rows(child(key, 1, i), carry_out(child(key, 0, i), self, self._settled, records), 0)
-            for i in range(number)
-        ]
+        runs = (
+            carry_out(child(key, 0, i), self, self._settled, records, max_rows=self._max_rows) for i in range(number)
+        )
+        return [new_rows(child(key, 1, i), carried, 0) for i, carried in enumerate(runs)]
 
     def audit_(
         self,

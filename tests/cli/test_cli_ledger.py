@@ -60,6 +60,11 @@ def test_the_ledger_shows_what_was_spent(table, capsys):
             "reserved": 0.0,
             "cap": 10.0,
             "left": 8.5,
+            "delta": 0.0,
+            "cap_delta": 0.0,
+            "left_delta": 0.0,
+            "rho": None,
+            "epsilon_concentrated": None,
         }
     ]
     name = listed["runs"][0]["run"]

@@ -100,7 +100,8 @@ def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
     assert of_terms == {"contribution": "tuple[Contribution, ...]", "grid": "tuple[ColumnGrid, ...]"}
     assert set(fields.values()) <= PLAIN
     policy = ["epsilon", "policy_epsilon", "thresh"]
-    strict = ["scalar", "epsilon_replace", "rho", "delta", "epsilon_at_delta"]  # of policy and public inputs alone
+    # Of policy and public inputs alone.
+    strict = ["scalar", "epsilon_replace", "rho", "delta", "epsilon_at_delta", "policy_delta"]
     assert [name for name, kind in fields.items() if "float" in kind] == [*policy, *strict]
     whole = [name for name, kind in fields.items() if kind == "int"]
     assert whole == ["m", "tables_per_draw", "max_rows", "n", "num_draws"]

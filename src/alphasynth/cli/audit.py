@@ -31,7 +31,7 @@ BROKEN, CANNOT_TELL = 3, 4
 # Options of `synthesize` that say what is audited; the rest say where a run goes.
 AUDITED = (
     *("table", "config", "model", "formula", "family", "levels", "range", "whole", "missing", "weights"),
-    *("confirm_public", "mechanism", "m", "epsilon", "public"),
+    *("confirm_public", "mechanism", "m", "epsilon", "delta", "public"),
     *(name for name in OPTIONS if name not in options_of(*OF_COLUMNS)),
     *("prior", "sampler", "draws", "thresh", "seed", "delimiter", "encoding"),
 )

@@ -59,8 +59,8 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
     context.obj = ledger  # for the commands below, which may have one of their own
     if context.invoked_subcommand is not None:
         return
-    from alphasynth.privacy.accounting import as_written, covering, written
-    from alphasynth.privacy.decimals import shown, shown_left
+    from alphasynth.privacy.accounting import as_written, at_least, covering, round_up, written
+    from alphasynth.privacy.decimals import shown, shown_left, shown_small, shown_small_left
     from alphasynth.runs.budget import balance, key
     from alphasynth.runs.folder import reconcile
 
@@ -82,44 +82,67 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
                 "reserved": covering(b.reserved),
                 "cap": None if b.cap is None else float(b.cap),
                 "left": None if b.cap is None else float(shown_left(b.cap, b.spent)),
+                "delta": covering(b.delta),
+                "cap_delta": None if b.cap_delta is None else float(b.cap_delta),
+                "left_delta": None if b.cap_delta is None else float(shown_small_left(b.cap_delta, b.delta)),
+                "rho": None if b.rho is None else at_least(b.rho),
+                "epsilon_concentrated": b.concentrated,
             }
             for b in balances
         ]
-        runs = [{**asdict(e), "epsilon": None if e.epsilon is None else float(e.epsilon)} for e in entries]
+        runs = [
+            {**asdict(e), "epsilon": None if e.epsilon is None else float(e.epsilon), "delta": covering(e.delta)}
+            for e in entries
+        ]
         typer.echo(json.dumps({"datasets": sums, "runs": runs}, indent=2))
         return
     typer.echo(f"{opened.path} (confidential: an epsilon without a budget depends on the data)\n")
-    lines: list[tuple[str, ...]] = [("data set", "scope", "released", "lost", "reserved", "cap", "left")]
+    # Deltas are shown where there are any.
+    some = any(b.delta or b.cap_delta for b in balances) or any(e.delta for e in entries)
+    heads = ("delta", "cap", "left", "by rho") if some else ()
+    lines: list[tuple[str, ...]] = [("data set", "scope", "released", "lost", "reserved", "cap", "left", *heads)]
     for b in balances:
         cap = "none" if b.cap is None else as_written(float(b.cap))
         left = "" if b.cap is None else shown_left(b.cap, b.spent)
-        lines.append((b.dataset, b.scope or "any", *map(shown, (b.released, b.lost, b.reserved)), cap, left))
-    print_table(lines, right=(2, 3, 4, 5, 6))
+        more: tuple[str, ...] = ()
+        if some:
+            limit = "none" if b.cap_delta is None else shown_small(b.cap_delta)
+            rest = "" if b.cap_delta is None else shown_small_left(b.cap_delta, b.delta)
+            more = (shown_small(b.delta), limit, rest, "" if b.concentrated is None else round_up(b.concentrated))
+        lines.append((b.dataset, b.scope or "any", *map(shown, (b.released, b.lost, b.reserved)), cap, left, *more))
+    print_table(lines, right=tuple(range(2, len(lines[0]))))
+    if some:
+        typer.echo("\nby rho: epsilon of all runs at their summed delta, from the sum of their rho, where that is less")
     typer.echo("")
-    lines = [("run", "data set", "epsilon", "state", "at", "folder")]
+    lines = [("run", "data set", "epsilon", *heads[:1], "state", "at", "folder")]
     for e in entries:
         epsilon = "not known yet" if e.epsilon is None else shown(written(e.epsilon))
-        lines.append((e.run, e.dataset, epsilon, STATES.get(e.state, e.state), e.at, e.detail.get("out", "")))
-    print_table(lines, right=(2,))
+        delta = (shown_small(e.delta),) if some else ()
+        state = STATES.get(e.state, e.state)
+        lines.append((e.run, e.dataset, epsilon, *delta, state, e.at, e.detail.get("out", "")))
+    print_table(lines, right=(2, 3) if some else (2,))
 
 
-@ledger_app.command("set", epilog="Example: alphasynth ledger set salaries --cap 10")
+@ledger_app.command("set", epilog="Example: alphasynth ledger set salaries --cap 10 --delta 1e-6")
 def ledger_set(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the data set.")],
     cap: Annotated[float, typer.Option(help="Largest sum of epsilon, in each scope.")],
+    delta: Annotated[float, typer.Option(help="Largest sum of delta, in each scope; without it pure runs only.")] = 0.0,
     ledger: LedgerOption = None,
 ) -> None:
     """Cap a data set: runs that would exceed the cap are refused, and every run must then name its data set."""
-    from alphasynth.privacy.accounting import as_written
+    from alphasynth.privacy.accounting import as_written, written
+    from alphasynth.privacy.decimals import shown_small
     from alphasynth.runs.budget import key
 
     opened = _open_ledger(ledger or context.obj)
-    opened.set_cap(name, cap)
+    opened.set_cap(name, cap, delta)
     with opened.transaction() as connection:
         known = any(key(entry.dataset) == key(name) for entry in opened.entries(connection))
     typer.echo(
-        f"{opened.path}: {name!r} is capped at epsilon {as_written(cap)}{'' if known else '; no run has that name yet'}"
+        f"{opened.path}: {name!r} is capped at epsilon {as_written(cap)}"
+        f"{f' and delta {shown_small(written(delta))}' if delta else ''}{'' if known else '; no run has that name yet'}"
     )
 
 

@@ -93,6 +93,13 @@ def synthesize(
             "epsilon falls out of the weights."
         ),
     ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Of a strict mechanism: promise (epsilon, delta) in place of a pure epsilon, where that allows each "
+            "of many columns and draws more. At most 0.001 and below one in the number of rows; 1e-9, say."
+        ),
+    ] = None,
     public: Annotated[
         list[str] | None, typer.Option(help="Columns, comma-separated, that are public and released as they are.")
     ] = None,
@@ -218,6 +225,8 @@ def _print_report(report: Report, settings: Settings) -> None:
     typer.echo(f"{report.ledger}: the ledger, which has this run")
     if settings.epsilon is None:
         typer.echo("No --epsilon was given: look at the realised one in confidential/summary.json before you publish.")
+    if settings.delta is not None and report.guarantee.policy_delta is None:
+        typer.echo("--delta is not spent: a pure epsilon allows as much here, and is promised.")
     if report.guarantee.read_off_the_table:
         names = ", ".join(repr(name) for name in report.guarantee.read_off_the_table)
         typer.echo(f"{names} hold facts read off the table, which guarantee.json lists: nobody has confirmed them.")

@@ -27,6 +27,7 @@ from alphasynth.models.model import (
     simulate_inside,
 )
 from alphasynth.privacy.accounting import in_two_parts
+from alphasynth.privacy.approximate import in_two_squares
 
 
 def weighted(alpha: Array, log_lik: Array, xp: Any = np) -> Array:
@@ -169,13 +170,16 @@ class Recentred:
         if require_positive("share", self.share) >= 1:
             raise InputError(f"share must be below 1, found {self.share!r}")
 
-    def parts(self, epsilon: float, m: int) -> tuple[float, float]:
-        """What the first draw costs, and then each of m draws; together at most m times epsilon, exactly."""
-        return in_two_parts(epsilon, m, self.share)
+    def parts(self, epsilon: float, m: int, concentrated: bool = False) -> tuple[float, float]:
+        """What the first draw costs, and then each of m draws; together at most m times epsilon, exactly.
 
-    def pays(self, epsilon: float, m: int) -> bool:
+        Where rho adds up (`concentrated`), the first has its share of rho, and squares are at most m times epsilon's.
+        """
+        return in_two_squares(epsilon, m, self.share) if concentrated else in_two_parts(epsilon, m, self.share)
+
+    def pays(self, epsilon: float, m: int, concentrated: bool = False) -> bool:
         """Whether the draws that follow a first one would be tempered little enough; public, as all of this is."""
-        return self.parts(epsilon, m)[1] / (2 * self.reach) >= LEAST_A
+        return self.parts(epsilon, m, concentrated)[1] / (2 * self.reach) >= LEAST_A
 
     def bounded(self, model: Model, epsilon: float) -> Bounded:
         """The model of the first draw at its own epsilon."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 import jax
@@ -32,18 +33,27 @@ from alphasynth.models.model import Array, Columns, Model, Rows
 from alphasynth.models.priors import LinearPrior, OrdinalPrior, PairPrior
 from alphasynth.models.table_model import ColumnModel
 from alphasynth.privacy import strict_terms as stated
-from alphasynth.privacy.accounting import total
+from alphasynth.privacy.accounting import at_least, total
+from alphasynth.privacy.approximate import each_with_first, rho_of_ranges
 from alphasynth.privacy.strict_terms import ColumnGrid, Contribution, GridAxis, Part, StrictTerms, named
 
 NEAR = 2.5  # steps from a limit that count as at it
 
 
 def bind(
-    contribution: Strict, model: Model, rows: Rows, epsilon: float, m: int, grid: PublicGrid, sampler: Sampler | None
+    contribution: Strict,
+    model: Model,
+    rows: Rows,
+    epsilon: float,
+    m: int,
+    grid: PublicGrid,
+    sampler: Sampler | None,
+    concentrated: bool = False,
 ) -> tuple[Bounded, Sampler, SecondPart | None]:
     """The model with bounded contributions at an epsilon per draw, what draws from it, and what follows a first draw.
 
-    Without a sampler of the user's, models that have a public grid are drawn exactly on it.
+    Without a sampler of the user's, models that have a public grid are drawn exactly on it. `concentrated`: it is rho
+    that adds up over draws and parts, not epsilon.
     """
     model = bare(model)
     if sampler is None:
@@ -56,11 +66,12 @@ def bind(
                 f"bound must be at least {bound:.4g}, which the public grid has, found {contribution.bound!r}"
             )
         contribution = replace(contribution, bound=contribution.bound or bound)
-    if isinstance(contribution, Recentred) and not contribution.pays(epsilon, m):
+    if isinstance(contribution, Recentred) and not contribution.pays(epsilon, m, concentrated):
         contribution = Censored(contribution.cut)
     if isinstance(contribution, Recentred):
-        first, second = contribution.parts(epsilon, m)
-        following = SecondPart(contribution, contribution.second(model, second), epsilon)
+        first, second = contribution.parts(epsilon, m, concentrated)
+        in_all = each_with_first(first, second, m) if concentrated else epsilon
+        following = SecondPart(contribution, contribution.second(model, second), in_all)
         return contribution.bounded(model, first), sampler, following
     return contribution.bounded(model, epsilon), sampler, None
 
@@ -88,13 +99,28 @@ def _asked_for(grid: PublicGrid) -> bool:
     return bool(grid.limits) or grid.step is not None
 
 
-def terms(chain: Chain, released: Sequence[Draws]) -> StrictTerms | None:
-    """What a strict promise rests on, from the draws released of each block; None where the mechanism is not strict."""
+def terms(chain: Chain, released: Sequence[Draws], concentrated: bool = False) -> StrictTerms | None:
+    """What a strict promise rests on, from the draws released of each block; None where the mechanism is not strict.
+
+    With rho, of one row in all draws, where it is rho that adds up (`concentrated`).
+    """
     blocks = zip(chain.names, chain.blocks, released, strict=True)
     parts = [_terms(name, block, draws) for name, block, draws in blocks]
     if any(part is None for part in parts):
         return None
-    return together([part for part in parts if part is not None])
+    whole = together([part for part in parts if part is not None])
+    return replace(whole, rho=at_least(_rho(chain, released[0].num_draws))) if concentrated else whole
+
+
+def _rho(chain: Chain, m: int) -> Fraction:
+    """What one row costs in m draws of all blocks, and in the first draws that some of them follow, as rho."""
+    rho = Fraction(0)
+    for block in chain.blocks:
+        assert isinstance(block.model, Bounded), "strict"
+        first = [] if block.second is None else [block.model.epsilon]
+        each = block.model if block.second is None else block.second.model
+        rho += rho_of_ranges(first) + rho_of_ranges([each.epsilon], m)
+    return rho
 
 
 def together(parts: Sequence[StrictTerms]) -> StrictTerms:

@@ -63,7 +63,7 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
         (
             label,
             None if g.strict else page.bound(g.delta),
-            page.bound(g.epsilon_per_draw),
+            None if g.strict and g.strict.scored else page.bound(g.epsilon_per_draw),
             g.m,
             page.bound(g.epsilon_total),
         )

@@ -10,9 +10,9 @@ from alphasynth.models.formula import Formula
 from alphasynth.pages import page, whole_table
 from alphasynth.pages.public_inputs import contribution_facts, contribution_tables, model_words
 from alphasynth.pages.public_use import how_to_use
-from alphasynth.privacy.accounting import as_written, counted, round_up
+from alphasynth.privacy.accounting import counted, round_up
 from alphasynth.privacy.guarantee import SPREAD, PublicGuarantee
-from alphasynth.privacy.promises import SCOPES
+from alphasynth.privacy.promises import scope_words
 from alphasynth.privacy.scopes import STRICT, TARGET
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_facts, declared_gaps
@@ -176,11 +176,10 @@ def _kept(guarantee: PublicGuarantee, tables: list[Records]) -> str:
 
 
 def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
-    epsilon = "none was set" if guarantee.epsilon is None else as_written(guarantee.epsilon)
     return (
         page.facts(
-            ("policy budget, epsilon in all", epsilon),
-            ("kind of promise", SCOPES.get(guarantee.scope, guarantee.scope)),
+            ("policy budget, epsilon in all", guarantee.budget),
+            ("kind of promise", scope_words(guarantee.scope, guarantee.policy_delta is not None)),
             ("neighbouring databases", guarantee.neighbours),
             ("unit of privacy", guarantee.unit),
             ("records", f"{guarantee.n:,}, a number treated as public"),
@@ -215,7 +214,7 @@ def _strict_facts(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
         concentrated.append((f"epsilon at delta {guarantee.delta:g}", round_up(guarantee.smaller_at_delta)))
     what = "a row" if guarantee.unit_column is None else "a unit"
     return [
-        (f"epsilon when {what} is replaced", as_written(guarantee.epsilon_replace or 0)),
+        (f"epsilon when {what} is replaced", guarantee.replaced),
         *concentrated,
         *([] if whole_table.is_whole(guarantee) else contribution_facts(guarantee)),
     ]

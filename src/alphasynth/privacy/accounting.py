@@ -238,7 +238,8 @@ def epsilon_at(rho: float, delta: float = DELTA) -> float:
     >>> 9 < epsilon_at(2.0) < 12
     True
     """
-    best = 1 + math.sqrt(math.log(1 / delta) / rho)  # of a simpler bound; this one's is near
+    # Of a simpler bound; this one's is near. Not so near 1 that no float lies between.
+    best = 1 + max(math.sqrt(math.log(1 / delta) / rho), 1e-9)
     orders = (1 + (best - 1) * 8 ** (2 * i / (ORDERS - 1) - 1) for i in range(ORDERS))
     bounds = (rho * a + (math.log(1 / delta) - math.log(a)) / (a - 1) + math.log1p(-1 / a) for a in orders)
     return max(min(bounds), 0.0) * (1 + 1e-12)

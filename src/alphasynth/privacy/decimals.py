@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 PLACES = 10**4
+DIGITS = 17  # of a small number; all that a float has
 
 
 def shown(value: Fraction) -> str:
@@ -23,6 +25,31 @@ def shown_left(cap: Fraction, before: Fraction) -> str:
     ('0.6666', '0')
     """
     return _decimal(max((cap - before) * PLACES // 1, 0))
+
+
+def shown_small(value: Fraction) -> str:
+    """A small number, such as a delta, as it was written down; with more digits than a float has, never below it.
+
+    >>> shown_small(Fraction("1e-9")), shown_small(Fraction("2.5e-6") * 3), shown_small(Fraction("0.001"))
+    ('1e-9', '7.5e-6', '0.001')
+    """
+    return _small(value, ROUND_CEILING)
+
+
+def shown_small_left(cap: Fraction, before: Fraction) -> str:
+    """What is left of a small number under a cap, never more than it is.
+
+    >>> shown_small_left(Fraction("1e-6"), Fraction("2e-7")), shown_small_left(Fraction(0), Fraction(1))
+    ('8e-7', '0')
+    """
+    return _small(max(cap - before, Fraction(0)), ROUND_FLOOR)
+
+
+def _small(value: Fraction, rounding: str) -> str:
+    context = Context(prec=DIGITS, rounding=rounding)
+    number = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    short = number.normalize(context)
+    return f"{short:e}" if number and short.adjusted() < -3 else f"{short:f}"
 
 
 def _decimal(number: int) -> str:

@@ -7,19 +7,10 @@ from typing import Any
 
 from alphasynth import __version__
 from alphasynth.privacy import promises
-from alphasynth.privacy.accounting import (
-    DELTA,
-    as_written,
-    concentrated,
-    counted,
-    epsilon_beside,
-    epsilon_of,
-    of_unit,
-    replacing,
-    round_up,
-    times,
-)
+from alphasynth.privacy.accounting import as_written, counted, epsilon_of, of_unit, round_up, times, written
+from alphasynth.privacy.decimals import shown_small
 from alphasynth.privacy.scopes import STRICT, TARGET, scope_of
+from alphasynth.privacy.strict_numbers import epsilon_realised, strict_numbers
 from alphasynth.privacy.strict_terms import ColumnGrid, Contribution, NoisySums, StrictTerms
 
 # How the tables' draws are spread: about what the records say, or by the noise that their middle is off by.
@@ -41,7 +32,8 @@ class PublicGuarantee:
     as public; the rest are inputs that the user chose. `formulas` and `families` are those of the columns to
     synthesize, in order; `unit_column` is None where a unit of privacy is a row. A strict promise has the
     contributions and grids of its columns, the number `scalar` that tempers every record alike, and what it comes to
-    when a row is replaced, in zero-concentrated privacy (rho), and as an epsilon at a small public delta. Of a table
+    when a row is replaced, in zero-concentrated privacy (rho), and as an epsilon at a small public delta. One of
+    (epsilon, delta) has the policy's delta, `policy_delta`, which is None where epsilon is pure. Of a table
     model, `columns` lists each column's formula, family and part of epsilon, `declared_public` what is public about
     columns, and `weights` says whether records had one weight or one for each column. `combining` says how estimates
     from several tables are put together (`intervals`), `read_off_the_table` what was read off the table and declared
@@ -83,6 +75,7 @@ class PublicGuarantee:
     read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
     measured: tuple[NoisySums, ...] = ()
     constraints: tuple[str, ...] = ()
+    policy_delta: float | None = None
 
     @property
     def spread(self) -> float | str | None:
@@ -100,7 +93,10 @@ class PublicGuarantee:
     def clauses(self) -> tuple[str, ...]:
         """What is promised, in words, clause by clause."""
         several, capped = len(self.columns) > 1, self.unit_column is not None
-        return promises.clauses_of(self.scope, self.rules, self.combining == SPREAD, several, capped)
+        approximate, scored = self.policy_delta is not None, self.combining == SPREAD
+        return promises.clauses_of(
+            self.scope, self.rules, scored, several, capped, approximate, summed=bool(self.measured)
+        )
 
     @property
     def promise(self) -> str:
@@ -119,8 +115,8 @@ class PublicGuarantee:
 
     def __str__(self) -> str:
         """One honest sentence."""
-        epsilon = None if self.epsilon is None else f"epsilon {as_written(self.epsilon)}{_for_unit(self)}"
-        over = f"{counted(self.m, 'draw')} of parameters"
+        epsilon = None if self.epsilon is None else f"epsilon {self.budget}{_for_unit(self)}"
+        over = "any number of tables" if self.measured else f"{counted(self.m, 'draw')} of parameters"
         records, end = f"over {self.n:,} records", f"; {self.promise}{_seeded(self.releasable)}."
         if self.scope == STRICT:
             return f"{self.mechanism}: {epsilon} for {over} {records}{self._beside()}{end}"
@@ -130,10 +126,30 @@ class PublicGuarantee:
         draws = f"from {self.num_draws:,} posterior draws{_dropped(self.thresh)}"
         return f"{self.mechanism}: {budget} for {over}, {draws} {records}{end}"
 
+    @property
+    def budget(self) -> str:
+        """The policy's epsilon for one unit of privacy as it was written, and its delta, if there is one."""
+        if self.epsilon is None:
+            return "none was set"
+        at = "" if self.policy_delta is None else f" at delta {shown_small(written(self.policy_delta))}"
+        return as_written(self.epsilon) + at
+
+    @property
+    def replaced(self) -> str:
+        """Epsilon when a unit of privacy is replaced, in words; never rounded down."""
+        epsilon = self.epsilon_replace or 0.0
+        if self.policy_delta is None:
+            return as_written(epsilon)
+        return f"{round_up(epsilon)} at delta {shown_small(written(self.policy_delta))}"
+
     def _beside(self) -> str:
-        """What is stated beside a pure epsilon."""
+        """What is stated beside a pure epsilon, or what an approximate one rests on."""
         if self.rho is None:
             return ""
+        if self.policy_delta is not None:
+            what = "row" if self.unit_column is None else "unit"
+            rho = f"rho {round_up(self.rho)} of zero-concentrated privacy"
+            return f" ({rho}, and epsilon {self.replaced} when a {what} is replaced)"
         words, smaller = f"also rho {round_up(self.rho)} of zero-concentrated privacy", self.smaller_at_delta
         at_delta = "" if smaller is None else f", and epsilon {round_up(smaller)} at delta {self.delta:g}"
         return f" ({words}{at_delta})"
@@ -145,7 +161,8 @@ class Guarantee:
 
     Each draw of parameters costs epsilon_per_draw = 2 Delta, or what a strict mechanism bounds it by; m draws cost m
     times as much (sequential composition), and several tables from one draw cost nothing more. Where a unit of privacy
-    has up to `max_rows` rows, all that times as much.
+    has up to `max_rows` rows, all that times as much. `policy_delta` is what was asked for; it is spent where the
+    strict terms have a rho, which epsilon in all then follows from.
     """
 
     mechanism: str
@@ -172,6 +189,19 @@ class Guarantee:
     confirmed_public: dict[str, list[str]] = field(default_factory=dict)
     read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
     constraints: tuple[str, ...] = ()
+    policy_delta: float | None = None
+
+    @property
+    def rho(self) -> tuple[float, float] | None:
+        """A row's rho and the policy's delta where the promise is (epsilon, delta); None where epsilon is pure."""
+        if self.strict is None or self.strict.rho is None or self.policy_delta is None:
+            return None
+        return self.strict.rho, self.policy_delta
+
+    @property
+    def delta_spent(self) -> float | None:
+        """The policy's delta where the promise is (epsilon, delta); None where epsilon is pure."""
+        return None if self.rho is None else self.rho[1]
 
     @property
     def scope(self) -> str:
@@ -190,7 +220,12 @@ class Guarantee:
 
     @property
     def epsilon_total(self) -> float:
-        """Epsilon of all m draws together, for one row; of noise that was added once, whatever m is."""
+        """Epsilon of all m draws together, for one row; of noise that was added once, whatever m is.
+
+        Where the promise is (epsilon, delta), the epsilon that rho comes to at that delta.
+        """
+        if self.rho is not None:
+            return epsilon_realised(*self.rho, 1)
         if self.strict is not None and self.strict.scored:
             return self.strict.epsilon_per_draw
         return times(self.m, self.epsilon_per_draw)
@@ -198,10 +233,15 @@ class Guarantee:
     @property
     def epsilon_unit(self) -> float:
         """Epsilon of all m draws together, for one unit of privacy: `max_rows` times that of a row."""
+        if self.rho is not None:
+            return epsilon_realised(*self.rho, self.max_rows)
         return times(self.max_rows, self.epsilon_total)
 
     def public(self) -> PublicGuarantee:
         """What of this may leave."""
+        numbers: dict[str, Any] = {}
+        if self.strict is not None and self.policy_epsilon is not None:
+            numbers = strict_numbers(self.strict, self.policy_epsilon, self.delta_spent, self.m, self.max_rows)
         return PublicGuarantee(
             formulas=self.formulas,
             families=self.families,
@@ -228,28 +268,9 @@ class Guarantee:
             confirmed_public=self.confirmed_public,
             read_off_the_table=self.read_off_the_table,
             constraints=self.constraints,
-            **self._strict_numbers(),
+            policy_delta=self.delta_spent,
+            **numbers,
         )
-
-    def _strict_numbers(self) -> dict[str, Any]:
-        """What a strict promise comes to for one unit of privacy, in other currencies too."""
-        if self.strict is None or self.policy_epsilon is None:
-            return {}
-        stated = {
-            "exact": self.strict.exact,
-            "at_limit": self.strict.at_limit,
-            "contribution": self.strict.contribution,
-            "grid": self.strict.grid,
-            "scalar": self.strict.scalar,
-            "measured": self.strict.measured,
-            "epsilon_replace": replacing(self.policy_epsilon, self.max_rows),
-        }
-        # Concentrated privacy does not survive a chain that is slightly off.
-        if not self.strict.exact or self.strict.pure_only:
-            return stated
-        rho = concentrated(self.strict.epsilon_per_draw, self.m, self.max_rows)
-        pure = of_unit(self.policy_epsilon, self.max_rows)
-        return {**stated, "rho": rho, "delta": DELTA, "epsilon_at_delta": epsilon_beside(rho, pure)}
 
     def __str__(self) -> str:
         """One honest sentence; numbers are rounded up."""

@@ -62,6 +62,14 @@ SCORED = (
     "the noise was sampled exactly, in whole numbers, with random bits that SHAKE-256 makes from 128 bits of the "
     "operating system's entropy",
 )
+SUMMED = (
+    NEIGHBOURS,
+    "it holds for every table of valid values: all that the table gives away are counts and sums of clipped whole "
+    "numbers, to which noise was added, and private choices of what to count, and their costs add up to epsilon",
+    "everything else, any number of tables, was made from these",
+    *SCORED[3:],
+    "it covers the whole row: all columns together",
+)
 AIMED_AT = (
     "no privacy is promised of these tables: they were drawn by Markov chain Monte Carlo, for study",
     "the distribution that the draws aim at keeps the epsilon stated when one row's contribution is added or removed, "
@@ -77,12 +85,45 @@ WHOLE_ROW = {
     INSTANCE: "it covers the whole row: the log-likelihood of a record is the sum over its synthesized columns, and "
     "its bound is taken over all combinations of the columns' draws",
 }
+# What takes the place of clauses where the promise is of (epsilon, delta).
+PURE, APPROXIMATE = "epsilon-differential", "(epsilon, delta)-differential"
+AT_DELTA = {
+    NEIGHBOURS: "(epsilon, delta)-differential privacy when one row's contribution is added or removed while the "
+    "number of rows is held public, and when a row is replaced the larger epsilon at the same delta that four times "
+    "the rho comes to",
+    EXACT[1]: "it holds for every table of valid values, since what a record adds depends on that record and on public "
+    "numbers alone and has a bounded range in each draw: an eighth of the ranges' squares adds up to rho of "
+    "zero-concentrated privacy, from which epsilon at delta follows",
+    SUMMED[1]: SUMMED[1].replace("to epsilon", "to rho of zero-concentrated privacy, from which epsilon at delta follows"),
+    AIMED_AT[1]: AIMED_AT[1].replace("the epsilon stated", "the epsilon stated at its delta"),
+    AIMED_AT[2]: "a strict mechanism (Censored without covariates) keeps its epsilon and delta",
+    WHOLE_ROW[STRICT]: WHOLE_ROW[STRICT].replace("part of epsilon", "part of the budget"),
+}
 
 
-def clauses_of(scope: str, rules: Sequence[str], scored: bool, several: bool, capped: bool) -> tuple[str, ...]:
+def scope_words(scope: str, approximate: bool) -> str:
+    """The kind of promise in one line; `approximate` where it is of (epsilon, delta).
+
+    >>> scope_words(STRICT, approximate=True)[:38]
+    '(epsilon, delta)-differential privacy '
+    """
+    words = SCOPES.get(scope, scope)
+    return words.replace(PURE, APPROXIMATE) if approximate and scope == STRICT else words
+
+
+def clauses_of(
+    scope: str,
+    rules: Sequence[str],
+    scored: bool,
+    several: bool,
+    capped: bool,
+    approximate: bool = False,
+    summed: bool = False,
+) -> tuple[str, ...]:
     """What is promised, and what is known to break it, clause by clause.
 
-    `scored`: noise was added to sums; `several` columns are synthesized; `capped`: a unit of privacy has several rows.
+    `scored`: noise was added to sums; `several` columns are synthesized; `capped`: a unit of privacy has several rows;
+    `approximate`: the promise is of (epsilon, delta); `summed`: a whole table was made from noisy counts and sums.
 
     >>> clauses_of(NONE, (), scored=False, several=False, capped=False)[1]
     'the tables must be treated like the confidential one'
@@ -91,7 +132,9 @@ def clauses_of(scope: str, rules: Sequence[str], scored: bool, several: bool, ca
     if scope not in (STRICT, TARGET):
         return (*_estimated(rules), *whole)
     bounded: Sequence[str] = AIMED_AT if scope == TARGET else SCORED if scored else EXACT
-    return (*bounded, *whole, *((CAPPED,) if capped else ()))
+    bounded = SUMMED if summed else (*bounded, *whole)
+    said = (*bounded, *((CAPPED,) if capped else ()))
+    return tuple(AT_DELTA.get(clause, clause) for clause in said) if approximate else said
 
 
 def promise_of(rules: Sequence[str]) -> str:

@@ -10,7 +10,9 @@ from typing import Any
 
 from alphasynth.errors import InputError
 from alphasynth.privacy import accounting
-from alphasynth.privacy.decimals import shown
+from alphasynth.privacy.approximate import rho_of_pure, together_at
+from alphasynth.privacy.decimals import shown, shown_small
+from alphasynth.privacy.scopes import STRICT
 
 
 class LedgerError(InputError):
@@ -37,18 +39,34 @@ class Entry:
         """Whether it counts as spent."""
         return self.state != "cleared"
 
+    @property
+    def delta(self) -> Fraction:
+        """Its delta, as it was written down; 0 of a pure epsilon."""
+        return accounting.written(self.detail.get("delta", 0.0))
+
+    @property
+    def rho(self) -> Fraction | None:
+        """Rho as it was noted, or what a pure epsilon has at most; None where neither is known."""
+        if "rho" in self.detail:
+            return Fraction(self.detail["rho"])
+        return None if self.delta or self.epsilon is None else rho_of_pure(accounting.written(self.epsilon))
+
 
 @dataclass(frozen=True)
 class Cap:
-    """A data set's name, as it was capped, and its cap."""
+    """A data set's name, as it was capped, and its cap: of the sums of epsilon, and of delta."""
 
     dataset: str
     epsilon: Fraction
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
 class Balance:
-    """What a data set has spent within one scope, exactly, and its cap. `open_ended`: a run without an epsilon yet."""
+    """What a data set has spent within one scope, exactly, and its cap. `open_ended`: a run without an epsilon yet.
+
+    `delta` is that of all runs together, `rho` too, where it is known of every run of a strict promise.
+    """
 
     dataset: str
     scope: str
@@ -57,6 +75,14 @@ class Balance:
     reserved: Fraction
     open_ended: bool
     cap: Fraction | None
+    delta: Fraction = Fraction(0)
+    cap_delta: Fraction | None = None
+    rho: Fraction | None = None
+
+    @property
+    def concentrated(self) -> float | None:
+        """The epsilon that all runs come to at their summed delta by sums of rho, where it is below the plain sum."""
+        return None if self.rho is None else together_at(self.rho, self.delta, self.spent)
 
     @property
     def spent(self) -> Fraction:
@@ -74,6 +100,7 @@ class Reservation:
     scope: str
     epsilon: float | None
     detail: dict[str, Any]
+    delta: float | None = None
 
 
 def key(name: str) -> str:
@@ -86,6 +113,7 @@ def balance(
 ) -> Balance:
     """What a data set has spent within one scope: sums of decimals as they were written down, without rounding.
 
+    Epsilons add up, and so do deltas (basic composition, which holds however runs were chosen after one another).
     Runs of the same tables under other names, or none, count too; `fingerprint` is of a table that is about to be run.
     """
     spent = [entry for entry in entries if entry.scope == scope and entry.counts]
@@ -97,7 +125,11 @@ def balance(
     )
     unknown = any(entry.epsilon is None for entry in own)
     cap = caps.get(key(dataset))
-    return Balance(dataset, scope, released, lost, reserved, unknown, cap.epsilon if cap else None)
+    delta = sum((entry.delta for entry in own), Fraction(0))
+    costs = [entry.rho for entry in own if entry.rho is not None]
+    rho = sum(costs, Fraction(0)) if scope == STRICT and len(costs) == len(own) else None
+    limits = (cap.epsilon, cap.delta) if cap else (None, None)
+    return Balance(dataset, scope, released, lost, reserved, unknown, limits[0], delta, limits[1], rho)
 
 
 def check_name(reservation: Reservation, entries: Sequence[Entry], caps: dict[str, Cap]) -> None:
@@ -139,4 +171,20 @@ def check_cap(reservation: Reservation, so_far: Balance) -> None:
         raise LedgerError(
             f"data set {name!r} has a cap of {cap}, of which {shown(so_far.spent)} is spent or reserved: a run of "
             f"epsilon {asked} would exceed it"
+        )
+    check_delta_cap(reservation, so_far)
+
+
+def check_delta_cap(reservation: Reservation, so_far: Balance) -> None:
+    """Refuse a run whose delta would exceed the cap's."""
+    if reservation.delta is None:
+        return
+    assert so_far.cap is not None
+    assert so_far.cap_delta is not None
+    if accounting.exceeds(so_far.delta, reservation.delta, so_far.cap_delta):
+        asked, cap = shown_small(accounting.written(reservation.delta)), accounting.as_written(float(so_far.cap))
+        raise LedgerError(
+            f"data set {so_far.dataset!r} has a cap of delta {shown_small(so_far.cap_delta)}, of which "
+            f"{shown_small(so_far.delta)} is spent or reserved: a run of delta {asked} would exceed it; alphasynth "
+            f"ledger set {so_far.dataset!r} --cap {cap} --delta DELTA sets another"
         )

@@ -8,8 +8,9 @@ from typing import Any
 from alphasynth.audits.finding import UNCERTAIN
 from alphasynth.pages import page, whole_table
 from alphasynth.pages.public_inputs import contribution_facts, contribution_tables, model_words
-from alphasynth.privacy.accounting import as_written, counted, round_up
-from alphasynth.privacy.guarantee import PublicGuarantee
+from alphasynth.privacy.accounting import as_written, counted, round_up, written
+from alphasynth.privacy.decimals import shown_small
+from alphasynth.privacy.guarantee import SPREAD, PublicGuarantee
 from alphasynth.privacy.scopes import STRICT, TARGET
 
 
@@ -18,7 +19,7 @@ def claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Map
     realised, unit = float(summary["epsilon_total"]), float(summary["epsilon_unit"])
     blocks = [
         page.facts(
-            ("realised epsilon", _verdict(realised, guarantee.policy_epsilon)),
+            ("realised epsilon", _verdict(realised, guarantee)),
             ("for one unit of privacy", f"{round_up(unit)}: {guarantee.unit}"),
             ("model", _model(guarantee)),
             ("mechanism", guarantee.mechanism),
@@ -59,11 +60,16 @@ def _rounds(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> page.Bloc
     """How each round went; a strict mechanism has one, without weights."""
     lines = [_round(entry) for entry in summary["rounds"]]
     if guarantee.scope in (STRICT, TARGET):
-        heads: tuple[str, ...] = ("synthesizer", "what a record adds", "epsilon per draw", "seconds")
+        heads: tuple[str, ...] = ("synthesizer", "what a record adds", _cost(guarantee), "seconds")
         (_, words), *_ = contribution_facts(guarantee)
         return page.table("The fit", heads, [(line[0], words, line[4], line[6]) for line in lines], series=True)
     heads = ("synthesizer", "rule", "with", "Delta", "epsilon per draw", "mean weight", "seconds")
     return page.table("Rounds; Delta and epsilon are rounded up", heads, lines, series=True)
+
+
+def _cost(guarantee: PublicGuarantee) -> str:
+    """What the epsilon of a fit is of: noise that is added once costs the same for any number of draws."""
+    return "epsilon in all, for any number of draws" if guarantee.combining == SPREAD else "epsilon per draw"
 
 
 def _audited(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -86,11 +92,13 @@ def _audit_verdict(summary: Mapping[str, Any]) -> str | None:
     return str(audit.get("verdict", "kept" if audit["kept"] else "broken"))
 
 
-def _verdict(realised: float, policy: float | None) -> str:
-    """The realised epsilon of all draws, for one row, beside the policy's."""
+def _verdict(realised: float, guarantee: PublicGuarantee) -> str:
+    """The realised epsilon of all draws, for one row, beside the policy's, and at its delta, where that is spent."""
+    policy, delta = guarantee.policy_epsilon, guarantee.policy_delta
     if policy is None:
         return f"{round_up(realised)} in all, for one row; no policy budget was set"
-    return f"{round_up(realised)} of the policy's {as_written(policy)} in all, for one row"
+    at = "" if delta is None else f" at delta {shown_small(written(delta))}"
+    return f"{round_up(realised)} of the policy's {as_written(policy)}{at} in all, for one row"
 
 
 def _round(entry: Mapping[str, Any]) -> tuple[object, ...]:
@@ -125,18 +133,14 @@ def _model(guarantee: PublicGuarantee) -> str:
     return model_words(guarantee)
 
 
+def _bound(epsilon: float | None) -> page.Cell | None:
+    return None if epsilon is None else page.bound(epsilon)
+
+
 def _columns_table(guarantee: PublicGuarantee) -> list[page.Block]:
     """The columns' models and their parts of the budget."""
-    heads = ("column", "formula", "family", "part of the budget", "epsilon per draw")
-    lines = [
-        (
-            entry["column"],
-            entry["formula"],
-            entry["family"],
-            entry["share_of_budget"],
-            page.bound(entry["epsilon_per_draw"]) if "epsilon_per_draw" in entry else None,
-        )
-        for entry in guarantee.columns
-    ]
+    heads = ("column", "formula", "family", "part of the budget", _cost(guarantee))
+    names = ("column", "formula", "family", "share_of_budget")
+    lines = [(*(entry[n] for n in names), _bound(entry.get("epsilon_per_draw"))) for entry in guarantee.columns]
     kept = heads if any(line[-1] is not None for line in lines) else heads[:-1]
     return [page.table("Columns", kept, [line[: len(kept)] for line in lines]), *contribution_tables(guarantee)]

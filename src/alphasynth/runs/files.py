@@ -47,6 +47,8 @@ class Kept:
 def state(public: PublicGuarantee, files: Sequence[str], guarded: bool = False) -> dict[str, Any]:
     """The public guarantee for `guarantee.json`, with the draw that each file came from and how text is written."""
     budget = "no policy budget was set" if public.epsilon is None else "the epsilon stated is the policy's"
+    if public.policy_delta is not None:
+        budget = "the epsilon and delta stated are the policy's"
     return {
         "statement": str(public),
         "budget": budget,
@@ -104,6 +106,8 @@ def write_confidential(
         "epsilon_total": guarantee.epsilon_total,
         "epsilon_unit": guarantee.epsilon_unit,
         "policy_epsilon": guarantee.policy_epsilon,
+        "policy_delta": guarantee.policy_delta,
+        "delta_spent": guarantee.delta_spent,
         "rounds": [
             {"label": label, **_round(fit, trail.rules[i - 1] if i else None, trail.seconds[i], guarantee)}
             for i, (label, fit) in enumerate(zip(round_labels(trail), trail.fits, strict=True))

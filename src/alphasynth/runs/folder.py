@@ -18,11 +18,12 @@ import shutil
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from alphasynth.errors import InputError
 from alphasynth.runs.budget import Entry, Reservation
@@ -74,12 +75,13 @@ def _prefix(ledger: Ledger) -> str:
 @contextmanager
 def staged(
     ledger: Ledger, staging: Staging, reservation: Reservation, interruption: Interruption | None = None
-) -> Iterator[Callable[[float], None]]:
+) -> Iterator[Begin]:
     """Reserve, make the staging folder, and let the run fill it; then publish it, or clear away all traces of it.
 
-    What it gives must be called with the realised epsilon before the first byte is written: it tells the ledger, and
-    then makes the folders of the release and of the rest. The run must leave `summary.json` in the confidential one,
-    with the same epsilon under `epsilon_unit`. An error after that has a note that says what it cost.
+    What it gives must be called with the realised epsilon, and with the public rho if there is one, before the first
+    byte is written: it tells the ledger, and then makes the folders of the release and of the rest. The run must leave
+    `summary.json` in the confidential one, with the same epsilon under `epsilon_unit`. An error after that has a note
+    that says what it cost.
     """
     detail = {
         **reservation.detail,
@@ -111,11 +113,26 @@ def staged(
             os.close(lock)
 
 
-def _begin(ledger: Ledger, staging: Staging, reservation: Reservation, signals: Interruption, epsilon: float) -> None:
+class Begin(Protocol):
+    """Tells the ledger that a run is about to write, and what it spends."""
+
+    def __call__(self, epsilon: float, rho: float | None = None) -> None:
+        """Begin."""
+        ...
+
+
+def _begin(
+    ledger: Ledger,
+    staging: Staging,
+    reservation: Reservation,
+    signals: Interruption,
+    epsilon: float,
+    rho: float | None = None,
+) -> None:
     """Count the run from here on, and only then make the folders that its files go into; once is enough."""
     with signals.whole():
         with ledger.transaction() as connection:
-            ledger.begin(connection, reservation, epsilon)
+            ledger.begin(connection, reservation, epsilon, rho)
         staging.confidential.mkdir(mode=0o700, exist_ok=True)
         staging.release.mkdir(exist_ok=True)
 

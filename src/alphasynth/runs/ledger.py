@@ -60,12 +60,14 @@ class Ledger:
             digest.update(part)
         return digest.hexdigest()
 
-    def set_cap(self, dataset: str, cap: float) -> None:
-        """Set a data set's cap, which holds for each scope's sum; the latest counts."""
+    def set_cap(self, dataset: str, cap: float, delta: float = 0.0) -> None:
+        """Set a data set's cap, which holds for each scope's sums of epsilon and of delta; the latest counts."""
         if not key(dataset) or not 0 <= cap < float("inf"):
             raise InputError("a cap must be a number of at least 0 for a data set with a name")
+        if not 0 <= delta < 1:
+            raise InputError(f"a cap's delta must be at least 0 and below 1, found {delta!r}")
         with self.transaction() as connection:
-            _append(connection, "cap", dataset, None, None, cap, {})
+            _append(connection, "cap", dataset, None, None, cap, {"delta": delta} if delta else {})
 
     def reserve(self, connection: sqlite3.Connection, reservation: Reservation) -> str:
         """Reserve a run's epsilon, and return the data set's name; raise `LedgerError` where a cap forbids it."""
@@ -74,12 +76,17 @@ class Ledger:
         check_name(reservation, entries, caps)
         check_caps(replace(reservation, dataset=name), entries, caps)
         detail = {**reservation.detail, "fingerprint": reservation.fingerprint}
+        if reservation.delta is not None:
+            detail["delta"] = reservation.delta
         _append(connection, "reserve", name, reservation.run, reservation.scope, reservation.epsilon, detail)
         return name
 
-    def begin(self, connection: sqlite3.Connection, reservation: Reservation, epsilon: float) -> None:
+    def begin(
+        self, connection: sqlite3.Connection, reservation: Reservation, epsilon: float, rho: float | None = None
+    ) -> None:
         """Note that a run is about to write, and what it spends; from here on it counts, whatever becomes of it.
 
+        `rho` is what it comes to in zero-concentrated privacy, if that is known.
         Raise `LedgerError` where it is reserved no longer, or a cap that was set meanwhile forbids it.
         """
         entries = self.entries(connection)
@@ -90,7 +97,7 @@ class Ledger:
             )
         others = [entry for entry in entries if entry.run != reservation.run]
         check_caps(replace(reservation, dataset=own[0].dataset), others, self.caps(connection))
-        self.note(connection, "write", reservation.run, epsilon)
+        self.note(connection, "write", reservation.run, epsilon, **({} if rho is None else {"rho": rho}))
 
     def end(self, connection: sqlite3.Connection, run: str, reason: str) -> bool:
         """Note that a run ended without a folder: lost if it had begun to write, else cleared; whether it counts."""
@@ -147,8 +154,11 @@ class Ledger:
 
     def caps(self, connection: sqlite3.Connection) -> dict[str, Cap]:
         """The cap of each data set that has one, by the key of its name."""
-        query = "SELECT dataset, epsilon FROM events WHERE event = 'cap' ORDER BY number"
-        return {key(dataset): Cap(dataset, written(cap)) for dataset, cap in connection.execute(query).fetchall()}
+        query = "SELECT dataset, epsilon, detail FROM events WHERE event = 'cap' ORDER BY number"
+        return {
+            key(dataset): Cap(dataset, written(cap), written(json.loads(detail).get("delta", 0.0)))
+            for dataset, cap, detail in connection.execute(query).fetchall()
+        }
 
 
 _STATES = {

@@ -30,6 +30,7 @@ from alphasynth.runs.report import NAME, write_pages
 from alphasynth.runs.results import release_in, results_of
 from alphasynth.runs.settings import Settings
 from alphasynth.runs.whole_table import write_whole_table
+from alphasynth.synthesis.preparation import delta_spent
 from alphasynth.synthesis.raked import RakedSynthesizer
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.writing import OF_SUFFIX, TEXT, Style, nothing, write_table
@@ -63,7 +64,8 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
     out = Path(settings.out).absolute()
     ledger = Ledger.open(find_ledger(settings.ledger, out).absolute())
     staging = plan(ledger, out)
-    with staged(ledger, staging, _reservation(settings, synthesizer.scope, ledger, staging), interruption) as begin:
+    reservation = _reservation(settings, synthesizer, ledger, staging)
+    with staged(ledger, staging, reservation, interruption) as begin:
         if isinstance(table, FileTable):
             table.spill_to(staging.spill)
         clock = _clock(settings, synthesizer, tell)
@@ -77,7 +79,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         files = [f"synthetic_{i + 1:0{max(2, len(str(len(simulations))))}}{suffix}" for i in range(len(simulations))]
         guarded = suffix in TEXT and style.safe
         statement = state(public, files, guarded)
-        first = partial(begin, synthesizer.guarantee_.epsilon_unit)
+        first = partial(begin, synthesizer.guarantee_.epsilon_unit, public.rho)
         for number, (simulation, name) in enumerate(zip(simulations, files, strict=True), start=1):
             clock.writing(number, len(simulations))
             write_table(simulation, staging.release / name, style, first if number == 1 else nothing)
@@ -167,14 +169,20 @@ def _format(settings: Settings, table: FileTable | DatabaseTable, labels: Labels
     return FORMATS[name], replace(style, delimiter="\t" if name == "tsv" else ",")
 
 
-def _reservation(settings: Settings, scope: str, ledger: Ledger, staging: Staging) -> Reservation:
-    """What the run asks of the ledger: the policy's epsilon for a unit of privacy, before anything is computed."""
+def _reservation(
+    settings: Settings, synthesizer: Synthesizer | RakedSynthesizer, ledger: Ledger, staging: Staging
+) -> Reservation:
+    """What the run asks of the ledger: the policy's numbers for a unit of privacy, before anything is computed."""
     epsilon = None if settings.epsilon is None else of_unit(settings.epsilon, settings.max_rows or 1)
     if epsilon is not None and not math.isfinite(epsilon):
         raise InputError("--epsilon times --max-rows must be finite, found more than a number can hold")
     detail = {"mechanism": settings.mechanism, "m": settings.m, "releasable": settings.seed is None}
     fingerprint = ledger.fingerprint(_contents(settings.table))
-    return Reservation(staging.run, settings.dataset, fingerprint, scope, epsilon, detail)
+    if isinstance(synthesizer, RakedSynthesizer):
+        delta = synthesizer.delta
+    else:
+        delta = delta_spent(synthesizer, settings.max_rows or 1)
+    return Reservation(staging.run, settings.dataset, fingerprint, synthesizer.scope, epsilon, detail, delta)
 
 
 def _contents(address: str) -> Iterator[bytes]:

@@ -41,6 +41,7 @@ class Settings:
     weights: str = "record"
     survey_weights: str | None = None
     epsilon: float | None = None
+    delta: float | None = None
     public: tuple[str, ...] = ()
     prior: str | None = None
     sampler: str = "automatic"

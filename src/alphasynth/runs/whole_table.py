@@ -56,6 +56,8 @@ def write_whole_table(
         "epsilon_total": guarantee.epsilon_total,
         "epsilon_unit": guarantee.epsilon_unit,
         "policy_epsilon": guarantee.policy_epsilon,
+        "policy_delta": guarantee.policy_delta,
+        "delta_spent": guarantee.delta_spent,
         "rounds": [],
         "searches": [],
         "seconds": seconds,

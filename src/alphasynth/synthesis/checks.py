@@ -8,12 +8,14 @@ from typing import Any
 from alphasynth.errors import InputError, found, require_positive
 from alphasynth.mechanisms.mechanism import Mechanism, named_mechanism
 from alphasynth.mechanisms.rules import BW, CW
+from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.families import FAMILIES, OWN
 from alphasynth.models.formula import Formula
 from alphasynth.models.own_model import OwnModel
 from alphasynth.models.table_model import ColumnModel, TableModel
 from alphasynth.privacy.accounting import bound_of, per_draw, within
+from alphasynth.privacy.approximate import LARGEST_DELTA, SMALLEST_DELTA
 from alphasynth.tables.declared import Declared
 
 
@@ -129,6 +131,33 @@ def target_of(epsilon: float | None, m: int) -> float | None:
     if epsilon is None:
         return None
     return bound_of(per_draw(within(epsilon), m))
+
+
+def delta_of(mechanism: Mechanism, delta: object) -> float | None:
+    """The policy's delta, or none; refuse one that is no small number, or that the mechanism cannot promise."""
+    if delta is None:
+        return None
+    if mechanism.contribution is None:
+        raise InputError(f"delta must have a strict mechanism, since others promise none, found {mechanism.label!r}")
+    if isinstance(mechanism.contribution, Scored):
+        raise InputError("delta must be left out with Scored, whose promise is of a pure epsilon, found one")
+    return small_delta(delta)
+
+
+def small_delta(delta: object) -> float:
+    """The policy's delta; refuse one that is no small number."""
+    if not SMALLEST_DELTA <= (value := require_positive("delta", delta)) <= LARGEST_DELTA:
+        raise InputError(f"delta must be from {SMALLEST_DELTA:g} to {LARGEST_DELTA:g}, found {value!r}")
+    return value
+
+
+def check_rows(delta: float | None, n: int) -> None:
+    """Refuse a delta that would allow to publish one of n rows as it is; n is public."""
+    if delta is not None and delta * n >= 1:
+        raise InputError(
+            f"delta must be below one in the number of rows, which is public and {n:,} here, found {delta!r}; one in "
+            "its square is usual"
+        )
 
 
 def check_scored(family: object, sampler: object, prior: object, limits: object, step: object) -> None:

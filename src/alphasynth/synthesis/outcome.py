@@ -29,9 +29,11 @@ class Carried(NamedTuple):
     paths: tuple[scored_fit.Path, ...] = ()
 
 
-def carry_out(key: Key, request: Request, model: TableModel, records: Records, watch: Watch = ignore) -> Carried:
-    """Run the mechanism on records; raise what its fits and searches raise."""
-    bound = bind(request, model, records)
+def carry_out(
+    key: Key, request: Request, model: TableModel, records: Records, watch: Watch = ignore, max_rows: int = 1
+) -> Carried:
+    """Run the mechanism on records; raise what its fits and searches raise. A unit has up to `max_rows` rows."""
+    bound = bind(request, model, records, max_rows)
     scored = request.mechanism.contribution
     if not isinstance(scored, Scored):
         mechanism = mechanism_of(request, bound.chain)

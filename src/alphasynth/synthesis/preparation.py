@@ -11,7 +11,6 @@ from alphasynth.errors import InputError
 from alphasynth.inference.automatic import Automatic
 from alphasynth.inference.contribution import Censored, Recentred, Strict
 from alphasynth.inference.public_grid import PublicGrid
-from alphasynth.inference.sampler import Sampler
 from alphasynth.mechanisms import strict
 from alphasynth.mechanisms.binding import BoundTable, bind_table
 from alphasynth.mechanisms.by_column import PerColumn
@@ -26,6 +25,8 @@ from alphasynth.models.gaps import frame_without_gaps, without_gaps
 from alphasynth.models.model import Model, Rows
 from alphasynth.models.table_model import ColumnModel, TableModel
 from alphasynth.privacy.accounting import first_parts, split, within
+from alphasynth.privacy.approximate import rho_of_row, split_squares
+from alphasynth.synthesis.checks import check_rows
 from alphasynth.synthesis.public_types import with_public_types
 from alphasynth.synthesis.request import Request
 from alphasynth.synthesis.simulation import Layout
@@ -78,13 +79,17 @@ def _read(request: Request, table: Frame | Stored) -> Read:
 
 
 @in_64_bit
-def bind(request: Request, model: TableModel, records: Records) -> BoundTable:
-    """A model bound to records; each block has its own sampler and, if strict, its share of epsilon."""
+def bind(request: Request, model: TableModel, records: Records, max_rows: int = 1) -> BoundTable:
+    """A model bound to records; each block has its own sampler and, if strict, its share of epsilon.
+
+    A unit of privacy has up to `max_rows` rows.
+    """
+    check_rows(request.delta, records.n)
     records = _split(request, records)
     whole = model.with_indicators()
     if request.strict:
         whole = whole.with_parts()
-    epsilons = epsilons_of(request, whole) if request.strict else ()
+    budgets = budgets_of(request, whole, max_rows) if request.strict else Budgets(())
 
     def finish(number: int, column: Model, rows: Rows) -> Problem:
         sampler = request.sampler
@@ -95,7 +100,10 @@ def bind(request: Request, model: TableModel, records: Records) -> BoundTable:
             return _problem(request, records, column, rows, first, cut)
         contribution = _contribution(request, whole.columns[number])
         grid = request.grid if whole.names[number] in model.names else PublicGrid()  # that of a part is its default
-        return _strict_problem(request, records, column, rows, contribution, epsilons[number], sampler, grid)
+        bounded, chosen, second = strict.bind(
+            contribution, column, rows, budgets.by_column[number], request.m, grid, sampler, budgets.concentrated
+        )
+        return Problem(records, bounded, rows, chosen, request.num_draws, request.thresh, second)
 
     prior = request.prior
     if prior is None and (len(whole.columns) > 1 or request.scored):
@@ -107,6 +115,35 @@ def epsilons_of(request: Request, model: TableModel) -> tuple[float, ...]:
     """What each column may cost: in each draw, or where noise is added once, in all."""
     assert request.epsilon is not None, "checked at the door"
     return split(within(request.epsilon), 1 if request.scored else request.m, model.shares)
+
+
+class Budgets(NamedTuple):
+    """What each column may cost in each draw; `concentrated` where it is rho that adds up, and delta is spent."""
+
+    by_column: tuple[float, ...]
+    concentrated: bool = False
+
+
+def budgets_of(request: Request, model: TableModel, max_rows: int = 1) -> Budgets:
+    """What each column may cost in each draw: by rho where there is a delta and that gives more, else by epsilon.
+
+    Decided from public numbers alone: the policy's, the draws, the columns' shares, the rows of a unit.
+    """
+    pure = Budgets(epsilons_of(request, model))
+    if request.delta is None or request.scored:
+        return pure
+    assert request.epsilon is not None, "checked at the door"
+    rho = rho_of_row(request.epsilon, request.delta, max_rows)
+    squares = Budgets(split_squares(rho, request.m, model.shares), concentrated=True)
+    return squares if min(squares.by_column) > min(pure.by_column) else pure
+
+
+def delta_spent(request: Request, max_rows: int = 1) -> float | None:
+    """The delta that a run will have spent; None of a pure promise. A strict model is the same whatever the table."""
+    if request.delta is None:
+        return None
+    model = request.model.with_indicators().with_parts()
+    return request.delta if budgets_of(request, model, max_rows).concentrated else None
 
 
 def mechanism_of(request: Request, chain: Chain) -> Mechanism:
@@ -128,21 +165,6 @@ def _problem(request: Request, records: Records, model: Model, rows: Rows, first
     """The problem of a column; of budget weights with the guide, which has half of the column's share of epsilon."""
     problem = Problem(records, model, rows, request.sampler or Automatic(), request.num_draws, request.thresh)
     return problem if first is None else replace(problem, guide=guide_of(problem, first, cut))
-
-
-def _strict_problem(
-    request: Request,
-    records: Records,
-    model: Model,
-    rows: Rows,
-    contribution: Strict,
-    epsilon: float,
-    sampler: Sampler | None,
-    grid: PublicGrid,
-) -> Problem:
-    """The problem of a strict contribution, at its epsilon per draw."""
-    model, chosen, second = strict.bind(contribution, model, rows, epsilon, request.m, grid, sampler)
-    return Problem(records, model, rows, chosen, request.num_draws, request.thresh, second)
 
 
 def _contribution(request: Request, column: ColumnModel) -> Strict:

@@ -14,7 +14,8 @@ from alphasynth.catalogue import TAKES, MechanismOptions
 from alphasynth.errors import InputError, found, require_positive, require_whole
 from alphasynth.mechanisms.mechanism import Step, Watch, ignore
 from alphasynth.models.confirmation import confirm, refuse
-from alphasynth.privacy.accounting import of_unit, rho_within, written
+from alphasynth.privacy.accounting import written
+from alphasynth.privacy.approximate import rho_of_row
 from alphasynth.privacy.guarantee import Guarantee
 from alphasynth.privacy.randomness import Key, Stream, child
 from alphasynth.privacy.scopes import STRICT
@@ -28,7 +29,7 @@ from alphasynth.raking.reading import read_codes
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential
 from alphasynth.raking.values import draw_values
-from alphasynth.synthesis.checks import names_of
+from alphasynth.synthesis.checks import check_rows, names_of, small_delta
 from alphasynth.synthesis.public_types import declared_type, empty_column
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.simulation import Filled, Layout, Simulation, synthesize
@@ -37,8 +38,6 @@ from alphasynth.tables.frames import Frame, column_names, kind_of, require, to_a
 from alphasynth.tables.grouping import ROWS_AT_A_TIME, Streamed, Unit
 
 MECHANISM = "Raked"
-# The most that a delta may be: a promise that fails for one row in a thousand is none.
-LARGEST_DELTA = 1e-3
 
 
 class _Outcome(NamedTuple):
@@ -84,7 +83,7 @@ class RakedSynthesizer:
         if epsilon is None:
             raise InputError("mechanism 'Raked' needs an epsilon, which decides its noise, found none")
         self.epsilon = require_positive("epsilon", epsilon)
-        self.delta = None if delta is None else _delta(delta)
+        self.delta = None if delta is None else small_delta(delta)
         self.m = require_whole("m", m)
         self.settings = Raked(response=self._known(names_of("response", given.get("response", ()))))
         self.confirmed_public, self.read_off = confirm(self.columns, names_of("confirm_public", confirm_public))
@@ -123,22 +122,18 @@ class RakedSynthesizer:
         key = np.random.SeedSequence(self.seed)
         unit = table.unit if isinstance(table, Streamed) else None
         codes = read_codes(self.columns, self._batches(table))
+        check_rows(self.delta, len(codes[0]))
         watch(Step(1, 1, 1))
         max_rows = 1 if unit is None else unit.max_rows
-        spending = Spending(self._budget(max_rows), pure=self.delta is None)
+        row = written(self.epsilon) if self.delta is None else Fraction(rho_of_row(self.epsilon, self.delta, max_rows))
+        spending = Spending(row * (max_rows if self.delta is None else max_rows**2), pure=self.delta is None)
         stream, rng = Stream(child(key, 0)), np.random.default_rng(child(key, 1))
         confidential = Confidential(codes, stream, spending, len(codes[0]), max_rows)
         fitted = fit(rng, confidential, self.columns.cells(), self.settings, self.columns.constraints)
         assert sum(cost for _, cost in spending.spent) == spending.total, "all of the budget is spent, and no more"
-        guarantee = self._guarantee(len(codes[0]), unit, spending)
+        guarantee = self._guarantee(len(codes[0]), unit, spending, None if self.delta is None else float(row))
         self._outcome = _Outcome(key, fitted, self._layout(table), guarantee)
         return self
-
-    def _budget(self, max_rows: int) -> Fraction:
-        """What all that is measured may cost a unit of privacy: of pure epsilon, or of rho."""
-        if self.delta is None:
-            return written(self.epsilon) * max_rows
-        return Fraction(rho_within(of_unit(self.epsilon, max_rows), self.delta))
 
     def _batches(self, table: Frame | Streamed) -> Iterator[pa.RecordBatch]:
         names = self.columns.names
@@ -159,13 +154,14 @@ class RakedSynthesizer:
         names = tuple(name for name in order if name in empty)
         return Layout(kind, names, {}, empty, None, by_declaration=True)
 
-    def _guarantee(self, n: int, unit: Unit | None, spending: Spending) -> Guarantee:
+    def _guarantee(self, n: int, unit: Unit | None, spending: Spending, rho: float | None) -> Guarantee:
         declared = {name: facts.plain() for name, facts in self.columns.declared.items()}
         terms = StrictTerms(
             epsilon_per_draw=self.epsilon,
             contribution=(),
             scored=True,
             pure_only=True,
+            rho=rho,
             measured=stated(spending.measured, n, 1 if unit is None else unit.max_rows),
         )
         return Guarantee(
@@ -177,6 +173,7 @@ class RakedSynthesizer:
             num_draws=self.m,
             sampler=MECHANISM,
             policy_epsilon=self.epsilon,
+            policy_delta=self.delta,
             tables_per_draw=self.tables_per_draw,
             releasable=self.seed is None,
             strict=terms,
@@ -263,10 +260,3 @@ def _filled(cells: Cells, dates: bool, codes: np.ndarray, values: np.ndarray, go
     elif dates:
         values = values.astype("datetime64[D]")
     return Filled(values, gone if cells.gap else None, cells.levels)
-
-
-def _delta(delta: float) -> float:
-    delta = require_positive("delta", delta)
-    if delta > LARGEST_DELTA:
-        raise InputError(f"delta must be at most {LARGEST_DELTA:g}, found {found(delta)}")
-    return delta

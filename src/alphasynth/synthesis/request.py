@@ -28,6 +28,7 @@ from alphasynth.synthesis.checks import (
     check_aim,
     check_distance,
     check_scored,
+    delta_of,
     names_of,
     positive_or_none,
     table_model_of,
@@ -50,6 +51,7 @@ class Request:
         mechanism: str | Mechanism,
         m: int,
         epsilon: float | None = None,
+        delta: float | None = None,
         public: Sequence[str] = (),
         declared: Mapping[str, Mapping[str, Any]] | None = None,
         confirm_public: str | Sequence[str] = (),
@@ -73,6 +75,7 @@ class Request:
             mechanism: By name, or a `Mechanism` of one's own, whose rules then hold its options.
             m: Draws of parameters to release; epsilon adds up over them.
             epsilon: The total budget of the m draws; without it epsilon falls out of the weights, as in the paper.
+            delta: Of a strict mechanism: promise (epsilon, delta), which allows each of many parts more.
             public: Columns that are released as they are; covariates that are not synthesized must be among them.
             declared: What is public about columns, by name: levels, limits, whole numbers, gaps.
             confirm_public: Columns (or "all") of which what a suggested model read off the table may be told.
@@ -125,6 +128,7 @@ class Request:
         self.m = require_whole("m", m)
         self.epsilon = positive_or_none("epsilon", epsilon)
         check_aim(self.mechanism, self.epsilon, given)
+        self.delta = delta_of(self.mechanism, delta)
         self.confirmed_public, self.read_off = confirm(
             None if self.undeclared else self.model, names_of("confirm_public", confirm_public)
         )
