@@ -17,7 +17,7 @@ from alphasynth.privacy.divergence import gaussian_epsilon
 from alphasynth.privacy.guarantee import Guarantee, PublicGuarantee
 from alphasynth.privacy.promises import SCOPES, promise_of
 from alphasynth.privacy.scopes import scope_of
-from alphasynth.privacy.strict_terms import ColumnGrid, Contribution, GridAxis, Part, StrictTerms
+from alphasynth.privacy.strict_terms import ColumnGrid, Contribution, GridAxis, NoisySums, Part, StrictTerms
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesizer import Synthesizer
 
@@ -85,7 +85,7 @@ def test_a_product_is_never_below_the_exact_one(number, value):
     assert times(number, value) <= number * value * (1 + 1e-15)
 
 
-TERMS = (Contribution, Part, ColumnGrid, GridAxis)
+TERMS = (Contribution, Part, ColumnGrid, GridAxis, NoisySums)
 PLAIN = {"str", "str | None", "bool", "int", "float", "float | None", "tuple[str, ...]"}
 
 
@@ -96,8 +96,12 @@ def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
     assert of_columns == {"columns": "tuple[dict[str, Any], ...]", "declared_public": "dict[str, Any]"}
     by_column = {fields.pop(name) for name in ("confirmed_public", "read_off_the_table")}
     assert by_column == {"dict[str, list[str]]"}  # names of columns and of facts
-    of_terms = {name: fields.pop(name) for name in ("contribution", "grid")}  # as what these are made of
-    assert of_terms == {"contribution": "tuple[Contribution, ...]", "grid": "tuple[ColumnGrid, ...]"}
+    of_terms = {name: fields.pop(name) for name in ("contribution", "grid", "measured")}  # as what these are made of
+    assert of_terms == {
+        "contribution": "tuple[Contribution, ...]",
+        "grid": "tuple[ColumnGrid, ...]",
+        "measured": "tuple[NoisySums, ...]",
+    }
     assert set(fields.values()) <= PLAIN
     policy = ["epsilon", "policy_epsilon", "thresh"]
     # Of policy and public inputs alone.

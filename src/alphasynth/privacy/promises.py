@@ -94,7 +94,7 @@ AT_DELTA = {
     EXACT[1]: "it holds for every table of valid values, since what a record adds depends on that record and on public "
     "numbers alone and has a bounded range in each draw: an eighth of the ranges' squares adds up to rho of "
     "zero-concentrated privacy, from which epsilon at delta follows",
-    SUMMED[1]: SUMMED[1].replace("to epsilon", "to rho of zero-concentrated privacy, from which epsilon at delta follows"),
+    SUMMED[1]: SUMMED[1].replace("to epsilon", "to rho of zero-concentrated privacy, and epsilon at delta follows"),
     AIMED_AT[1]: AIMED_AT[1].replace("the epsilon stated", "the epsilon stated at its delta"),
     AIMED_AT[2]: "a strict mechanism (Censored without covariates) keeps its epsilon and delta",
     WHOLE_ROW[STRICT]: WHOLE_ROW[STRICT].replace("part of epsilon", "part of the budget"),

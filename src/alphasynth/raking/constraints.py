@@ -15,7 +15,7 @@ from alphasynth.errors import InputError
 from alphasynth.tables.declared import FIRST_DAY, Declared
 
 _NAME = r"`[^`]+`|[^\W\d][\w.]*"
-_SIDE = rf"(?:{_NAME}|'[^']*'|\"[^\"]*\"|-?\d[\d.eE+-]*)"
+_SIDE = rf"(?:{_NAME}|'[^']*'|\"[^\"]*\"|-?\.?\d[\d.eE+-]*)"
 _COMPARISON = re.compile(rf"\s*({_SIDE})\s*(<=|>=|==|!=|<|>)\s*({_SIDE})\s*")
 _ALONE = re.compile(rf"\s*({_NAME})\s*")
 COMPARE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -139,7 +139,7 @@ class _Word(str):
 def _side(word: str, text: str, declared: Mapping[str, Declared]) -> str | float:
     if word[0] in "'\"":
         return _Word(word[1:-1])
-    if word[0] == "-" or word[0].isdigit():
+    if word[0] in "-." or word[0].isdigit():
         try:
             return float(word)
         except ValueError:

@@ -1,0 +1,140 @@
+"""Declared columns of whole tables: files, suggestions, what is refused."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import alphasynth as syn
+from alphasynth.errors import InputError
+from alphasynth.raking.columns import Columns
+from alphasynth.raking.suggestion import suggest_columns, write_columns
+from alphasynth.tables.opening import open_table
+
+FULL = {
+    "sex": {"levels": ["f", "m"], "missing": "model"},
+    "age": {"limits": [0, 110], "whole": True},
+    "income": {"limits": [0, 1e6], "skewed": True},
+    "born": {"limits": ["1900-01-01", "2020-12-31"]},
+    "odd name.x": {"levels": [0.5, 1.5]},
+}
+
+
+def test_a_file_comes_back_as_it_was(tmp_path):
+    columns = Columns.of(FULL, ["income <= 5e5", "sex == 'f' => age >= 3"])
+    (tmp_path / "columns.toml").write_text(columns.toml())
+    assert Columns.read(tmp_path / "columns.toml") == columns
+    assert columns.declared["born"].dates
+    assert columns.declared["born"].limits == ((date(1900, 1, 1) - date(1970, 1, 1)).days, 18_627.0)
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=40, unique=True), st.text(min_size=1))
+def test_any_names_and_levels_come_back(levels, name):
+    columns = Columns.of({name: {"levels": levels}})
+    assert Columns.parse(tomllib.loads(columns.toml())) == columns
+
+
+def test_dates_of_toml_are_dates():
+    text = "[column.day]\nlimits = [2001-01-01, 2002-12-31]\n"
+    assert Columns.parse(tomllib.loads(text)) == Columns.of({"day": {"limits": ["2001-01-01", "2002-12-31"]}})
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({}, "at least one column declared, found none"),
+        ({"x": {}}, "'x' must have levels or limits declared, found neither"),
+        ({"x": {"limits": [1, 0]}}, "limits of 'x' must be two numbers"),
+        ({"x": {"limits": ["2001-01-01", 3]}}, "limits of 'x' must be two numbers"),
+        ({"x": {"limits": [0.2, 0.8], "whole": True}}, "whole number between them, found none"),
+        ({"x": {"levels": ["a"], "skewed": True}}, "levels or limits, found levels with facts of numbers beside"),
+        ({"x": {"limits": [0, 1], "missing": "drop"}}, "missing of 'x' must be \"model\" in a whole table"),
+        ({"x": {"limits": [0, 1], "skewed": "yes"}}, "skewed of 'x' must be true or false, found 'yes'"),
+        ({"x": {"limits": [0, 1], "range": 3}}, "must be one of levels, limits, whole, missing, skewed, found 'range'"),
+    ],
+)
+def test_what_is_too_little_or_strange_is_refused(declared, message):
+    with pytest.raises(InputError) as error:
+        Columns.of(declared)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[column]]\nformula = 'y ~ 1'", r"found a model's \[\[column\]\]"),
+        ("columns = 3", "found 'columns'"),
+        ("column = 3", "found something else"),
+        ("constraints = 'a < b'\n[column.a]\nlimits = [0, 1]", "must be a list of texts"),
+    ],
+)
+def test_other_files_are_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        Columns.parse(tomllib.loads(text))
+
+
+def test_skewed_is_not_of_models():
+    with pytest.raises(InputError, match="must be one of levels, limits, whole, missing, found 'skewed'"):
+        syn.Declared.of("x", {"skewed": True})
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng, n = np.random.default_rng(1), 400
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "name": [f"person {i}" for i in range(n)],
+            "sex": rng.choice(["f", "m"], n),
+            "size": rng.choice([1.5, 2.0, 2.5], n),
+            "cost": np.round(np.exp(rng.normal(3, 1.5, n)), 2),
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.integers(20, 70, n)),
+            "seen": pd.Timestamp("2011-03-05") + pd.to_timedelta(rng.integers(0, 700, n), "D"),
+            "yes": rng.random(n) < 0.5,
+            "empty": np.full(n, np.nan),
+        }
+    )
+    frame.to_parquet(tmp_path / "table.parquet")
+    return tmp_path / "table.parquet"
+
+
+def test_a_suggestion_looks_at_columns_alone(table, tmp_path):
+    found = suggest_columns(open_table(table))
+    declared = found.columns.declared
+    assert dict(found.left_out).keys() == {"id", "name", "empty"}
+    assert found.columns.left_out == ("id", "name", "empty")
+    assert declared["sex"].levels == ("f", "m")
+    assert declared["yes"].levels == (False, True)
+    assert declared["size"].levels == (1.5, 2.0, 2.5)
+    assert declared["cost"].skewed
+    assert declared["age"] == syn.Declared(
+        limits=(10.0, 70.0), whole=True, missing="model", read_off=("limits", "whole", "skewed", "missing")
+    )
+    assert declared["seen"].plain()["limits"] == ["2011-01-01", "2013-12-31"]
+    write_columns(found, tmp_path / "columns.toml")
+    assert (tmp_path / "columns.toml").stat().st_mode & 0o077 == 0
+    assert Columns.read(tmp_path / "columns.toml") == found.columns
+    with pytest.raises(InputError, match="must go to a new file"):
+        write_columns(found, tmp_path / "columns.toml")
+
+
+def test_what_was_read_off_is_refused_until_confirmed(table):
+    columns = suggest_columns(open_table(table)).columns
+    with pytest.raises(InputError, match="what somebody declared public"):
+        syn.Synthesizer(columns, mechanism="Raked", epsilon=1, m=1)
+    syn.Synthesizer(columns, mechanism="Raked", epsilon=1, m=1, confirm_public="all")
+    syn.Synthesizer(columns, mechanism="Raked", epsilon=1, m=1, confirm_public=[*columns.names, *columns.left_out])
+    with pytest.raises(InputError, match=r"found 'sex' unconfirmed"):
+        syn.Synthesizer(
+            columns,
+            mechanism="Raked",
+            epsilon=1,
+            m=1,
+            confirm_public=["sex.levels", *(name for name in [*columns.names, *columns.left_out] if name != "sex")],
+        )
