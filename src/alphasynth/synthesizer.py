@@ -28,7 +28,7 @@ from alphasynth.privacy.randomness import Key, child
 from alphasynth.raking.columns import Columns
 from alphasynth.synthesis.generation import TableMaker
 from alphasynth.synthesis.outcome import carry_out, new_rows, scored_terms
-from alphasynth.synthesis.preparation import bind, delta_spent, mechanism_of, read
+from alphasynth.synthesis.preparation import bind, budgets_of, mechanism_of, read
 from alphasynth.synthesis.raked import MECHANISM, RakedSynthesizer
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.request import Request
@@ -108,7 +108,7 @@ class Synthesizer(Request):
         fewest = min(drawn, key=lambda draws: draws.num_draws)
         picked = pick(child(key, 1), fewest, self.m)
         released = [draws.take(picked) for draws in drawn]
-        concentrated = delta_spent(self, max_rows) is not None
+        concentrated = self.delta is not None and budgets_of(self, bound.model, max_rows).concentrated
         promised = scored_terms(self, carried) if paths else strict.terms(bound.chain, released, concentrated)
         marks = stated_marks(bound, self.model, self.read_off)
         guarantee = Guarantee(

@@ -89,6 +89,10 @@ def test_a_delta_that_buys_nothing_is_not_spent(pairs, capsys):
     assert "--delta is not spent" in capsys.readouterr().out
     stated = read("run/release/guarantee.json")
     assert (stated["policy_delta"], stated["delta"], stated["epsilon_replace"]) == (None, 1e-6, 16.0)
+    now = read_release(Path("run/release")).guarantee
+    del stated["policy_delta"]  # as in files of before
+    Path("run/release/guarantee.json").write_text(json.dumps(stated))
+    assert read_release(Path("run/release")).guarantee == now
     assert synthesize(pairs, "--delta", "1e-9", out="more") == 2
     assert "alphasynth ledger set 'pairs' --cap 20 --delta DELTA" in capsys.readouterr().err
 

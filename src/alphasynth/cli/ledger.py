@@ -99,7 +99,7 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
     typer.echo(f"{opened.path} (confidential: an epsilon without a budget depends on the data)\n")
     # Deltas are shown where there are any.
     some = any(b.delta or b.cap_delta for b in balances) or any(e.delta for e in entries)
-    heads = ("delta", "cap", "left", "by rho") if some else ()
+    heads = ("delta", "its cap", "left of it", "by rho") if some else ()
     lines: list[tuple[str, ...]] = [("data set", "scope", "released", "lost", "reserved", "cap", "left", *heads)]
     for b in balances:
         cap = "none" if b.cap is None else as_written(float(b.cap))

@@ -192,7 +192,7 @@ class Guarantee:
     policy_delta: float | None = None
 
     @property
-    def rho(self) -> tuple[float, float] | None:
+    def _rho_at_delta(self) -> tuple[float, float] | None:
         """A row's rho and the policy's delta where the promise is (epsilon, delta); None where epsilon is pure."""
         if self.strict is None or self.strict.rho is None or self.policy_delta is None:
             return None
@@ -201,7 +201,7 @@ class Guarantee:
     @property
     def delta_spent(self) -> float | None:
         """The policy's delta where the promise is (epsilon, delta); None where epsilon is pure."""
-        return None if self.rho is None else self.rho[1]
+        return None if self._rho_at_delta is None else self._rho_at_delta[1]
 
     @property
     def scope(self) -> str:
@@ -224,8 +224,8 @@ class Guarantee:
 
         Where the promise is (epsilon, delta), the epsilon that rho comes to at that delta.
         """
-        if self.rho is not None:
-            return epsilon_realised(*self.rho, 1)
+        if self._rho_at_delta is not None:
+            return epsilon_realised(*self._rho_at_delta, 1)
         if self.strict is not None and self.strict.scored:
             return self.strict.epsilon_per_draw
         return times(self.m, self.epsilon_per_draw)
@@ -233,8 +233,8 @@ class Guarantee:
     @property
     def epsilon_unit(self) -> float:
         """Epsilon of all m draws together, for one unit of privacy: `max_rows` times that of a row."""
-        if self.rho is not None:
-            return epsilon_realised(*self.rho, self.max_rows)
+        if self._rho_at_delta is not None:
+            return epsilon_realised(*self._rho_at_delta, self.max_rows)
         return times(self.max_rows, self.epsilon_total)
 
     def public(self) -> PublicGuarantee:

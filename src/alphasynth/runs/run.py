@@ -78,6 +78,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         public, simulations = synthesizer.guarantee_.public(), synthesizer.simulations()
         files = [f"synthetic_{i + 1:0{max(2, len(str(len(simulations))))}}{suffix}" for i in range(len(simulations))]
         guarded = suffix in TEXT and style.safe
+        assert public.policy_delta == reservation.delta, "the ledger has what is spent"
         statement = state(public, files, guarded)
         first = partial(begin, synthesizer.guarantee_.epsilon_unit, public.rho)
         for number, (simulation, name) in enumerate(zip(simulations, files, strict=True), start=1):

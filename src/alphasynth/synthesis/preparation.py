@@ -130,7 +130,7 @@ def budgets_of(request: Request, model: TableModel, max_rows: int = 1) -> Budget
     Decided from public numbers alone: the policy's, the draws, the columns' shares, the rows of a unit.
     """
     pure = Budgets(epsilons_of(request, model))
-    if request.delta is None or request.scored:
+    if request.delta is None:
         return pure
     assert request.epsilon is not None, "checked at the door"
     rho = rho_of_row(request.epsilon, request.delta, max_rows)
@@ -139,7 +139,7 @@ def budgets_of(request: Request, model: TableModel, max_rows: int = 1) -> Budget
 
 
 def delta_spent(request: Request, max_rows: int = 1) -> float | None:
-    """The delta that a run will have spent; None of a pure promise. A strict model is the same whatever the table."""
+    """The delta that a fit will spend; None of a pure promise. A strict model's shares are the same for every table."""
     if request.delta is None:
         return None
     model = request.model.with_indicators().with_parts()
