@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth.evaluation.associations import NEGATIVE_BINOMIAL
+from alphasynth.evaluation.one_thread import one_thread
 from alphasynth.evaluation.pairs import differences
 from alphasynth.evaluation.propensity import MOST_LEVELS
 from alphasynth.evaluation.values import as_text, is_numeric
@@ -49,6 +50,7 @@ class Rendered:
     releasable: bool
 
 
+@one_thread()
 def render_run(results: RunResults) -> Rendered:
     """Both pages of a run."""
     guarantee, records = results.release.guarantee, results.records
