@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -48,6 +49,36 @@ def association(records: Records, pair: Pair) -> float:
         return _cramer(_codes(x), _codes(y), counts)
     numbers, codes = (x, y) if is_numeric(x) else (y, x)
     return _eta(_numbers(numbers), _codes(codes), counts)
+
+
+def all_associations(records: Records, wanted: Sequence[Pair]) -> list[float]:
+    """Those of many pairs, as `association` has each; ranks and codes of columns without gaps are made once."""
+    whole = {name for name in records.columns if records.size > 1 and present(records, name).all()}
+
+    @cache
+    def ranked(name: str) -> tuple[np.ndarray, np.ndarray, float]:
+        ranks = _ranks(_numbers(records.columns[name]), records.counts)
+        apart = ranks - np.average(ranks, weights=records.counts)
+        weighted = apart * records.counts
+        return apart, weighted, float(apart @ weighted)
+
+    @cache
+    def coded(name: str) -> np.ndarray:
+        return _codes(records.columns[name])
+
+    def one(pair: Pair) -> float:
+        names = pair.one, pair.other
+        if not whole.issuperset(names):
+            return association(records, pair)
+        if pair.measure == CRAMER:
+            return _cramer(coded(pair.one), coded(pair.other), records.counts)
+        if pair.measure == ETA:
+            numbers, codes = names if is_numeric(records.columns[pair.one]) else names[::-1]
+            return _eta(_numbers(records.columns[numbers]), coded(codes), records.counts)
+        (apart, _, own), (_, weighted, other) = ranked(pair.one), ranked(pair.other)
+        return float(apart @ weighted / (own * other) ** 0.5) if own * other > 0 else float("nan")
+
+    return [one(pair) for pair in wanted]
 
 
 def _numbers(column: Any) -> np.ndarray:
@@ -174,10 +205,6 @@ def _kind(response: np.ndarray) -> str:
 
 def _fit(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and their variances; NaN for those that a table does not determine."""
-    from statsmodels.genmod import families
-    from statsmodels.genmod.generalized_linear_model import GLM
-
-    chosen = {LOGISTIC: families.Binomial, LEAST_SQUARES: families.Gaussian}.get(kind, families.Poisson)
     coefficients, variances = np.full((2, X.shape[1]), np.nan)
     if kind != LEAST_SQUARES and ((y < 0).any() or (kind == LOGISTIC and (y > 1).any())):
         return coefficients, variances  # no mean of such a model can be these values
@@ -187,17 +214,24 @@ def _fit(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> tuple[n
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of separation and the like: what comes of it shows in the variances
         try:
-            if kind == NEGATIVE_BINOMIAL:
-                fitted = _negative_binomial(y, scaled[:, kept], counts.astype(np.float64))
-            else:
-                fitted = GLM(y, scaled[:, kept], family=chosen(), freq_weights=counts.astype(np.float64)).fit(
-                    scale=1.0 if kind == LOGISTIC else "X2"
-                )
+            fitted = _fitted(kind, y, scaled[:, kept], counts.astype(np.float64))
         except (ValueError, np.linalg.LinAlgError):
             return coefficients, variances
     coefficients[kept] = fitted.params / scale[kept]
     variances[kept] = np.diag(fitted.cov_params()) / scale[kept] ** 2
     return coefficients, variances
+
+
+def _fitted(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> Any:
+    from statsmodels.genmod import families
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    if kind == NEGATIVE_BINOMIAL:
+        return _negative_binomial(y, X, counts)
+    chosen = {LOGISTIC: families.Binomial, LEAST_SQUARES: families.Gaussian}.get(kind, families.Poisson)
+    model = GLM(y, X, family=chosen(), freq_weights=counts)
+    # Columns are independent and scaled, so QR is as exact as an SVD and takes a fraction of its time.
+    return model.fit(scale=1.0 if kind == LOGISTIC else "X2", wls_method="qr")
 
 
 # Dispersions 1 / phi that a negative binomial regression is searched over.

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,12 @@ class _Merged:
         """
         return (1 - self.share) + (1 - self.part) * self.share
 
+    @cached_property
+    def points(self) -> np.ndarray:
+        """Rows as a tree takes them: numbers, and codes of categories."""
+        codes = [c if c.dtype.kind == "f" else np.unique(c, return_inverse=True)[1] for c in self.columns]
+        return np.stack(codes, axis=1).astype(np.float32)
+
     def pmse(self, p: np.ndarray) -> float:
         return float(np.average((p - self.share) ** 2, weights=self.counts))
 
@@ -180,7 +187,9 @@ def _independent(features: np.ndarray, counts: np.ndarray) -> np.ndarray:
     scaled = centred[:, spread > 0] / spread[spread > 0]
     if not scaled.shape[1]:
         return scaled
-    _, triangle, order = qr(np.sqrt(counts)[:, None] * scaled, mode="economic", pivoting=True)
+    # Pivots are those of the tall matrix: its triangle has the same lengths and angles, and far fewer rows.
+    (tall,) = qr(np.sqrt(counts)[:, None] * scaled, mode="r", overwrite_a=True, check_finite=False)
+    _, triangle, order = qr(tall[: scaled.shape[1]], mode="economic", pivoting=True)
     pivots = np.abs(np.diag(triangle))
     return scaled[:, np.sort(order[: int((pivots > 1e-8 * pivots[0]).sum())])]
 
@@ -189,9 +198,8 @@ def _grow(merged: _Merged, synthetic: np.ndarray) -> np.ndarray:
     """Propensities by line from a tree grown to which rows are synthetic."""
     from sklearn.tree import DecisionTreeClassifier
 
-    codes = [c if c.dtype.kind == "f" else np.unique(c, return_inverse=True)[1] for c in merged.columns]
     tree = DecisionTreeClassifier(min_weight_fraction_leaf=SMALLEST_LEAF, random_state=0)
-    return merged.fit(tree, np.stack(codes, axis=1).astype(np.float64), synthetic)
+    return merged.fit(tree, merged.points, synthetic)
 
 
 def _shuffled(rng: np.random.Generator, merged: _Merged, times: int) -> float:

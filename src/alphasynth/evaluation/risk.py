@@ -213,14 +213,26 @@ def paired_rates(
     group's, with equal chances: these are the rates' expected values, and no order of rows is needed.
     """
     check_radius(radius)
-    group, groups = _groups([confidential, table], known)
-    top = int(max(group.max(), groups.max())) + 1
-    sizes = np.bincount(group, confidential.counts, top)
-    if not np.array_equal(sizes, np.bincount(groups, table.counts, top)):
+    # Tables that differ in one of the columns differ in all of them together: most are told by the first.
+    if any(_same_groups(confidential, table, [name]) is None for name in known):
         return None
+    same = _same_groups(confidential, table, known)
+    if same is None:
+        return None
+    group, groups, sizes = same
     own, others = (np.asarray(r.columns[confidential.response], np.float64) for r in (confidential, table))
     matches = _count_inside(own, others, table.counts, [group, groups], _reach(own, radius, relative))
     share, chance = confidential.counts / confidential.n, 1 / sizes[group]
     expected, single = share @ (chance * (matches > 0)), float(share @ (matches == 1))
     true_rate = float(share @ (chance * (matches == 1)))
     return MatchRates(float(expected), true_rate, 1 - true_rate / single if single > 0 else None, single)
+
+
+def _same_groups(
+    confidential: Records, table: Records, known: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Groups of the rows of both tables and their sizes, where these are the same in both; or else None."""
+    group, groups = _groups([confidential, table], known)
+    top = int(max(group.max(), groups.max())) + 1
+    sizes = np.bincount(group, confidential.counts, top)
+    return (group, groups, sizes) if np.array_equal(sizes, np.bincount(groups, table.counts, top)) else None

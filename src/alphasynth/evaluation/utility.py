@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from alphasynth.errors import InputError
-from alphasynth.evaluation.associations import Pair, association, pairs, regress
+from alphasynth.evaluation.associations import Pair, all_associations, pairs, regress
 from alphasynth.evaluation.compared import Associated, Coefficient, Comparison, Share, Weighted, estimates
 from alphasynth.evaluation.distances import Distances, mean_distances
 from alphasynth.evaluation.intervals import combine, percentile_interval, resample
+from alphasynth.evaluation.one_thread import one_thread
 from alphasynth.evaluation.propensity import MOST_LEVELS, Propensity, propensities
 from alphasynth.evaluation.values import (
     QUANTILES,
     Statistic,
+    Values,
     as_text,
     conform,
     gaps_among,
@@ -59,6 +61,7 @@ class Utility:
         raise InputError(f"statistic must be one that was compared, found {statistic!r} of {column!r}")
 
 
+@one_thread()
 def evaluate(
     confidential: Table,
     synthetic: Sequence[Table],
@@ -99,6 +102,7 @@ def evaluate(
     compared = [name for name in numeric if name not in public]
     if regressions is None:
         regressions = _default_regression(names, numeric, records)
+    values = {name: [values_of(table, name) for table in (records, *tables)] for name in compared}
     return Utility(
         n=records.n,
         rows=int(np.mean([table.n for table in tables])),
@@ -106,15 +110,12 @@ def evaluate(
         comparisons=tuple(
             found
             for name in compared
-            for found in _compare(rng, name, statistics(quantiles), records, tables, draws, scalar)
+            for found in _compare(rng, name, statistics(quantiles), values[name], draws, scalar, records.n)
         ),
-        distances={
-            name: mean_distances(values_of(records, name), [values_of(table, name) for table in tables])
-            for name in compared
-        },
+        distances={name: mean_distances(own, others) for name, (own, *others) in values.items()},
         propensities=tuple(propensities(rng, records, tables)),
         associations=tuple(
-            _associate(pair, records, tables) for pair in pairs(records) if not {pair.one, pair.other} <= set(public)
+            _associate([pair for pair in pairs(records) if not {pair.one, pair.other} <= set(public)], records, tables)
         ),
         coefficients=tuple(_coefficients(regressions, records, tables, draws, scalar)),
         shares=tuple(
@@ -176,8 +177,15 @@ def _shares(name: str, records: Records, tables: Sequence[Records]) -> list[Shar
 
 
 def _level_shares(records: Records, name: str) -> dict[str, float]:
-    there = present(records, name)
-    levels, place = np.unique(as_text(records.columns[name])[there], return_inverse=True)
+    there, column = present(records, name), records.columns[name]
+    if is_numeric(column):  # few numbers are put into words, not all rows'
+        distinct, place = np.unique(np.asarray(column), return_inverse=True)
+        counts = np.bincount(place[there], records.counts[there], minlength=len(distinct))
+        shown = np.flatnonzero(counts)
+        return dict(
+            zip(as_text(distinct)[shown].tolist(), (counts[shown] / max(counts.sum(), 1)).tolist(), strict=True)
+        )
+    levels, place = np.unique(as_text(column)[there], return_inverse=True)
     counts = np.bincount(place, records.counts[there], minlength=len(levels))
     return dict(zip(levels.tolist(), (counts / max(counts.sum(), 1)).tolist(), strict=True))
 
@@ -203,25 +211,27 @@ def _compare(
     rng: np.random.Generator,
     column: str,
     wanted: Sequence[Statistic],
-    records: Records,
-    tables: Sequence[Records],
+    all_values: Sequence[Values],
     draws: Sequence[int] | None,
     scalar: float | str | None,
+    n: int,
 ) -> list[Comparison]:
-    values = values_of(records, column)
+    values, *others = all_values
     own = resample(np.random.default_rng(SEED), values, wanted)  # the same whatever it is compared with
-    synthetic = estimates(rng, column, wanted, [values_of(table, column) for table in tables], records.n, draws, scalar)
+    synthetic = estimates(rng, column, wanted, others, n, draws, scalar)
     return [
         Comparison(found.statistic.of(values), percentile_interval(line), found, line)
         for found, line in zip(synthetic, own, strict=True)
     ]
 
 
-def _associate(pair: Pair, records: Records, tables: Sequence[Records]) -> Associated:
-    found = np.array([association(table, pair) for table in tables])
-    found = found[np.isfinite(found)]  # a table where a column does not vary has none
-    ends = (found.mean(), found.min(), found.max()) if len(found) else (np.nan,) * 3
-    return Associated(pair, association(records, pair), *map(float, ends))
+def _associate(wanted: Sequence[Pair], records: Records, tables: Sequence[Records]) -> Iterator[Associated]:
+    own = all_associations(records, wanted)
+    others = np.array([all_associations(table, wanted) for table in tables])
+    for pair, value, found in zip(wanted, own, others.T, strict=True):
+        known = found[np.isfinite(found)]  # a table where a column does not vary has none
+        ends = (known.mean(), known.min(), known.max()) if len(known) else (np.nan,) * 3
+        yield Associated(pair, value, *map(float, ends))
 
 
 def _coefficients(

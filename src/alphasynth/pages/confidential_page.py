@@ -11,6 +11,7 @@ from alphasynth.evaluation.utility import Utility, evaluate
 from alphasynth.evaluation.values import QUANTILES, is_numeric, together, values_of
 from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.pages import figures, measures, page
+from alphasynth.pages.coefficients import coefficient_intervals
 from alphasynth.pages.marks import Figure
 from alphasynth.pages.measures import Lines, is_vector
 from alphasynth.privacy.accounting import epsilon_of
@@ -125,13 +126,18 @@ def build(
     banners: Sequence[str] = (),
     footer: str = "",
     claim: str = "What is claimed",
+    more: Sequence[page.Section] = (),
 ) -> page.Page:
-    """The page of one run, its rounds being the outcomes, or of several synthesizers of one table."""
+    """The page of one run, its rounds being the outcomes, or of several synthesizers of one table.
+
+    Sections that there are `more` of come before utility.
+    """
     weightings = [o.weighting for o in outcomes if o.weighting is not None]
     shown = [o for o in outcomes if o.utility is not None]
     sections = [page.Section("guarantee", claim, tuple(guarantee))] if guarantee else []
     if weightings:
         sections.append(page.Section("weights", "Weights and Lipschitz bounds", _weights(weightings)))
+    sections += more
     sections.append(page.Section("utility", "Utility", _utility(records, shown, weightings)))
     if any(o.risks for o in shown):
         sections.append(page.Section("risk", "Empirical risk", _risk(shown)))
@@ -194,6 +200,7 @@ def _utility(records: Records, shown: Sequence[Outcome], weightings: Sequence[We
     blocks += _figures([figures.association_maps(label, u.associations) for label, u in utilities.items()])
     blocks += _lines(measures.association_lines(utilities))
     blocks += _lines(measures.coefficient_lines(utilities))
+    blocks += _figures([coefficient_intervals({label: u.coefficients for label, u in utilities.items()})])
     return tuple(blocks)
 
 

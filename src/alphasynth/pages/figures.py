@@ -10,7 +10,8 @@ from alphasynth.evaluation.compared import Associated, Comparison, Estimates
 from alphasynth.evaluation.risk import IdentificationRisk
 from alphasynth.evaluation.values import Values
 from alphasynth.mechanisms.weighting import Weighting
-from alphasynth.pages.marks import Figure, Panel, Reference, Tiles, bars, curve, points, short, violin
+from alphasynth.pages.marks import Figure, Panel, Reference, bars, curve, points, short, violin
+from alphasynth.pages.named_marks import Tiles
 from alphasynth.pages.palette import CONFIDENTIAL, colours
 from alphasynth.privacy.accounting import round_up
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alphasynth.pages.marks import Bars, Figure, Line, Panel, Points, Reference, Tiles
+import numpy as np
+
+from alphasynth.pages.marks import Bars, Figure, Line, Panel, Points, Reference
+from alphasynth.pages.named_marks import Intervals, Shares, Tiles
 from alphasynth.pages.palette import shade
 from alphasynth.tables.text_cells import guarded
 
@@ -41,7 +45,7 @@ def save(figure: Figure, folder: Path, mark: str = "") -> list[Path]:
     with matplotlib.rc_context(LOOK):
         across = 2 if len(figure.panels) > 1 else 1
         down = -(-len(figure.panels) // across)
-        tallest = max(max(ROW * len(panel.rows) + 1.2, 0) if panel.rows else PLANE for panel in figure.panels)
+        tallest = max(_height(panel) for panel in figure.panels)
         sheet = Sheet(figsize=(WIDE * across, tallest * down + 0.5), layout="constrained")
         FigureCanvasAgg(sheet)
         sheet.suptitle(textwrap.fill(figure.title, LETTERS * across))
@@ -61,6 +65,15 @@ def save(figure: Figure, folder: Path, mark: str = "") -> list[Path]:
     return files
 
 
+def _height(panel: Panel) -> float:
+    """Inches of a panel: by its rows where it has any."""
+    if panel.intervals:
+        return max(PLANE, ROW / 2 * len(panel.intervals[0].names) + 1.2)
+    if panel.tiles is not None:
+        return max(PLANE, ROW / 3 * len(panel.tiles.names) + 1.2)
+    return ROW * len(panel.rows) + 1.2 if panel.rows else PLANE
+
+
 def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
     space.set_title(panel.title, fontsize=9)
     if panel.tiles is not None:
@@ -78,10 +91,14 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
         elif isinstance(mark, Line):
             space.plot(mark.x, mark.y, color=colours[mark.series], label=mark.series)
     _draw_rows(space, panel, colours)
+    if panel.shares:
+        _draw_shares(space, panel.shares, colours)
+    if panel.intervals:
+        _draw_intervals(space, panel.intervals, colours)
     if panel.x_range is not None:
         room = 0.03 * (panel.x_range[1] - panel.x_range[0])
         space.set_xlim(panel.x_range[0] - room, panel.x_range[1] + room)
-    if not panel.rows:
+    if not panel.rows and not panel.shares and not panel.intervals:
         space.set_ylim(bottom=0)
         space.legend(frameon=False)
 
@@ -89,11 +106,35 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
 def _draw_tiles(space: Axes, tiles: Tiles) -> None:
     from matplotlib.colors import to_rgb
 
-    space.imshow([[to_rgb(shade(float(value))) for value in line] for line in tiles.values])
-    places = range(len(tiles.names))
-    space.set_xticks(places, tiles.names, rotation=60, ha="right", fontsize=6)
-    space.set_yticks(places, tiles.names, fontsize=6)
+    colours = [[to_rgb(shade(float(value) / tiles.full)) for value in line] for line in tiles.values]
+    space.imshow(colours, aspect="auto" if tiles.across else "equal")
+    _slanted(space, tiles.columns)
+    space.set_yticks(range(len(tiles.names)), tiles.names, fontsize=6)
     space.grid(visible=False)
+
+
+def _slanted(space: Axes, names: Sequence[str]) -> None:
+    space.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=6)
+
+
+def _draw_shares(space: Axes, marks: Sequence[Shares], colours: dict[str, str]) -> None:
+    part = 0.84 / len(marks)
+    for number, mark in enumerate(marks):
+        places = np.arange(len(mark.names)) - 0.42 + (number + 0.5) * part
+        space.bar(places, mark.shares, part, color=colours[mark.series], alpha=0.7, label=mark.series)
+    _slanted(space, marks[0].names)
+    space.legend(frameon=False)
+
+
+def _draw_intervals(space: Axes, marks: Sequence[Intervals], colours: dict[str, str]) -> None:
+    names, part = marks[0].names, 0.7 / len(marks)
+    for number, mark in enumerate(marks):
+        places = np.arange(len(names))[::-1] + 0.35 - (number + 0.5) * part
+        space.hlines(places, mark.low, mark.high, color=colours[mark.series], linewidth=2)
+        space.plot(mark.estimates, places, "o", color=colours[mark.series], markersize=4, label=mark.series)
+    space.set_yticks(range(len(names)), reversed(names), fontsize=6)
+    space.grid(visible=False, axis="y")
+    space.legend(frameon=False)
 
 
 def _draw_reference(space: Axes, mark: Reference, colours: dict[str, str]) -> None:

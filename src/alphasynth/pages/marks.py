@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth.evaluation.values import Values
+from alphasynth.pages.named_marks import Intervals, Shares, Tiles
 from alphasynth.privacy.accounting import round_up
 
 GRID = 96  # points of a violin's outline
@@ -116,22 +117,7 @@ class Reference:
         yield {"series": self.series or "", "mark": self.label, **ends}
 
 
-@dataclass(frozen=True, eq=False)
-class Tiles:
-    """A square of numbers from -1 to 1, one for every two names; NaN where there is none."""
-
-    names: tuple[str, ...]
-    values: np.ndarray
-    series: str = ""
-
-    def numbers(self) -> Iterator[dict[str, Any]]:
-        """Lines of the CSV file: each pair once."""
-        for i, one in enumerate(self.names):
-            for j, other in enumerate(self.names[:i]):
-                yield {"series": self.series, "mark": f"{other} with {one}", "x": self.values[i, j]}
-
-
-Mark = Violin | Points | Bars | Line | Reference | Tiles
+Mark = Violin | Points | Bars | Line | Reference | Tiles | Shares | Intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +140,16 @@ class Panel:
     def tiles(self) -> Tiles | None:
         """Its tiles, if it is a map."""
         return next((mark for mark in self.marks if isinstance(mark, Tiles)), None)
+
+    @property
+    def shares(self) -> list[Shares]:
+        """Its shares of named groups."""
+        return [mark for mark in self.marks if isinstance(mark, Shares)]
+
+    @property
+    def intervals(self) -> list[Intervals]:
+        """Its named estimates."""
+        return [mark for mark in self.marks if isinstance(mark, Intervals)]
 
     @property
     def series(self) -> list[str]:

@@ -188,10 +188,11 @@ def render(page: Page) -> str:
 def _drawn(figure: Figure, exact: bool) -> dict[str, Any]:
     """A figure's panels as SVG with their keys, and its numbers as CSV in base64."""
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-    writer.writeheader()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
     for line in figure.numbers():
-        writer.writerow({n: guarded(value) if exact else _rounded(guarded(value)) for n, value in line.items()})
+        cells = (line.get(name, "") for name in COLUMNS)
+        writer.writerow([guarded(v) if isinstance(v, str) else v if exact else _rounded(v) for v in cells])
     panels = [{"title": panel.title, "svg": draw(figure, panel), "key": _key(figure, panel)} for panel in figure.panels]
     return {"panels": panels, "csv": base64.b64encode(stream.getvalue().encode()).decode()}
 

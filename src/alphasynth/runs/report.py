@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from alphasynth.evaluation.associations import NEGATIVE_BINOMIAL
+from alphasynth.evaluation.one_thread import one_thread
+from alphasynth.evaluation.pairs import differences
 from alphasynth.evaluation.propensity import MOST_LEVELS
 from alphasynth.evaluation.values import as_text, is_numeric
 from alphasynth.models.formula import Formula
-from alphasynth.pages import confidential_page, page, public_page, whole_table
+from alphasynth.pages import columns_and_pairs, confidential_page, page, public_page, whole_table
 from alphasynth.pages.confidential_page import Measuring, Outcome, measured, rates_of
 from alphasynth.pages.images import save
 from alphasynth.pages.marks import Figure
@@ -27,6 +29,7 @@ from alphasynth.runs.claims import claims
 from alphasynth.runs.folder import CONFIDENTIAL, RELEASE
 from alphasynth.runs.interruption import Interruption, Left
 from alphasynth.runs.results import MOST_ROWS, RunResults
+from alphasynth.synthesis.statements import declared_facts
 from alphasynth.tables.records import Records
 
 NAME, FIGURES = "report.html", "figures"
@@ -47,6 +50,7 @@ class Rendered:
     releasable: bool
 
 
+@one_thread()
 def render_run(results: RunResults) -> Rendered:
     """Both pages of a run."""
     guarantee, records = results.release.guarantee, results.records
@@ -60,9 +64,19 @@ def render_run(results: RunResults) -> Rendered:
         ],
         () if guarantee.releasable else ("NOT FOR RELEASE: the random seed was fixed.",),
         f"alphasynth {guarantee.version}, run {results.summary['run']}",
+        more=_columns_and_pairs(results),
     )
     public = page.render(public_page.build(results.release))
     return Rendered(public, page.render(built), built.figures, guarantee.releasable)
+
+
+def _columns_and_pairs(results: RunResults) -> list[page.Section]:
+    """The section on all columns and pairs of a whole table."""
+    guarantee = results.release.guarantee
+    if not whole_table.is_whole(guarantee):
+        return []
+    found = differences(declared_facts(guarantee), results.records, results.tables)
+    return [columns_and_pairs.section(found, guarantee.mechanism)] if found.columns else []
 
 
 def _outcomes(results: RunResults) -> list[Outcome]:
