@@ -127,7 +127,7 @@ def _run_peer(asked: Asked, cell: Cell, subject: raked.Subject, out: Path) -> di
         own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(command, capture_output=True, text=True, timeout=asked.limit, check=False, env=own)
     except subprocess.TimeoutExpired:
-        return {"failed": f"no table within {asked.limit:g} s"}
+        return {"failed": f"no table within {asked.limit:g} s", "limit": asked.limit}
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]}
     return json.loads(done.stdout.strip().splitlines()[-1])
@@ -137,9 +137,12 @@ def measure(asked: Asked, cell: Cell, subject: raked.Subject) -> dict[str, objec
     """What one synthetic table took and how it scores, from the cache where it is there."""
     mark = mark_of_raking() if cell.method in OURS else ""
     table, took_file = (cell.file(asked.cache, mark, suffix) for suffix in (".parquet", ".took.json"))
-    if not took_file.exists():
-        took_file.write_text(json.dumps(make(asked, cell, subject, table)))
-    took = json.loads(took_file.read_text())
+    took = json.loads(took_file.read_text()) if took_file.exists() else make(asked, cell, subject, table)
+    if took.get("limit", asked.limit) < asked.limit:
+        took = make(asked, cell, subject, table)
+    # A peer that is slow is slow the next time too; one that fails may be put right.
+    if "failed" not in took or "limit" in took:
+        took_file.write_text(json.dumps(took))
     if "failed" in took:
         return took
     score_file = cell.file(asked.cache, mark, f".{mark_of_measures()}.json")
@@ -238,7 +241,7 @@ def page(lines: list[Line]) -> str:
     """All of it as Markdown."""
     found = verdicts(lines)
     versions = sorted({each.version for each in lines if each.version})
-    words = f"Delta {raked.DELTA:g}; means over seeds, standard errors in brackets. {', '.join(versions)}."
+    words = "; ".join([f"Delta {raked.DELTA:g}", "means over seeds, standard errors in brackets", *versions]) + "."
     ours = [f"{label}{word}" for label in OURS.values() for word in ("", ": ratio", ": goal holds")]
     parts = [
         ["# Whole tables beside peers", "", words, "", "## Measures", ""],
