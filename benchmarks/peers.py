@@ -10,8 +10,9 @@ The peers pin versions that exclude each other, so each has an environment of it
     python -m venv dpmm;   dpmm/bin/pip install "dpmm==0.1.9" "pyarrow<18"  # dpmm, dpmm-aim, dpmm-bayes
 
 Cells are public and declared: a JSON object with, by column, `levels`, or `edges` and whether its numbers are `whole`
-(a bin then holds the whole numbers from its edge to below the next). Every peer sees the number of a column's bin, with
-the number of bins for its domain, and every peer's rows become values in the same way: uniform within the bin.
+(a bin then holds the whole numbers from its edge to below the next), and `singles`, values with bins of their own
+within the others. Every peer sees the number of a column's bin, with the number of bins for its domain, and every
+peer's rows become values in the same way: uniform within the bin.
 
 Parameters are the peers' own defaults, but for what would be unfair to them:
 
@@ -56,9 +57,16 @@ def grids_of(cells: dict[str, dict]) -> dict[str, Grid]:
             levels = np.array(declared["levels"], float)
             found[name] = Grid(levels, levels, False)
         else:
-            edges, whole = np.array(declared["edges"], float), bool(declared["whole"])
-            found[name] = Grid(edges[:-1], edges[1:] - whole, whole)
+            found[name] = grid_of(declared["edges"], declared.get("singles", []), declared["whole"])
     return found
+
+
+def grid_of(edges: list[float], singles: list[float], whole: bool) -> Grid:
+    """Bins between edges, with bins of their own for single values."""
+    after = [value + 1 if whole else float(np.nextafter(value, np.inf)) for value in singles]
+    starts = np.unique([*edges[:-1], *singles, *(start for start in after if start < edges[-1])])
+    ends = np.append(starts[1:], edges[-1]) - whole
+    return Grid(starts, np.where(np.isin(starts, singles), starts, ends), whole)
 
 
 def mst(codes: list[Codes], sizes: list[int], epsilon: float, delta: float, rng: Generator) -> list[Codes]:

@@ -16,6 +16,7 @@ import argparse
 import itertools
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -138,14 +139,17 @@ def mst(subject: Subject, cells: dict[str, Cells], epsilon: float, seed: int) ->
     return peers.synthesize("mst", subject.table, bins_of(cells), epsilon, DELTA, seed)
 
 
-def bins_of(cells: dict[str, Cells]) -> dict[str, dict[str, object]]:
-    """Our blocks, as `peers` reads them."""
+def bins_of(
+    cells: dict[str, Cells], singles: Callable[[str], list[float]] = lambda name: []
+) -> dict[str, dict[str, object]]:
+    """Our blocks, as `peers` reads them, and values of a column's that are to have bins of their own."""
 
     def bins(each: Cells) -> dict[str, object]:
         if each.levels:
             return {"levels": list(each.levels)}
         starts = each.lower[np.unique(each.block, return_index=True)[1]]
-        return {"edges": [*starts.tolist(), float(each.upper[-1] + each.whole)], "whole": each.whole}
+        edges = [*starts.tolist(), float(each.upper[-1] + each.whole)]
+        return {"edges": edges, "whole": each.whole, "singles": singles(each.name)}
 
     return {name: bins(each) for name, each in cells.items()}
 

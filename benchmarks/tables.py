@@ -6,6 +6,9 @@
 Tables, cells and measures are those of `raked.py`; peers, and how to make an interpreter for each, those of `peers.py`.
 A peer that makes no table within the limit, or fails, is said to, and its other seeds are not tried.
 
+Peers see the blocks of our cells. Ours has finer cells within them; in their place, values that many rows have are bins
+of their own for peers: RAND itself, its zeros spread evenly over their blocks, has an S2 of 54.
+
 Synthetic tables and their measures are kept in the cache, so that a run that broke off goes on where it was. Ours are
 made again when `alphasynth.raking` has changed, measures taken when they have; delete a peer's files to repeat it.
 
@@ -49,6 +52,7 @@ class Asked(NamedTuple):
     cache: Path
     interpreters: dict[str, str]
     limit: float
+    singles: float
 
 
 class Cell(NamedTuple):
@@ -95,6 +99,16 @@ def mark_of_measures() -> str:
     return mark_of(*(inspect.getsource(part) for part in parts))
 
 
+def bins_of(asked: Asked, subject: raked.Subject) -> str:
+    """What peers are told of a table's columns."""
+
+    def singles(name: str) -> list[float]:
+        shares = subject.table[name].astype(float).value_counts(normalize=True)
+        return sorted(shares.index[shares >= asked.singles].tolist())
+
+    return json.dumps(raked.bins_of(raked.declare(subject), singles))
+
+
 def make(asked: Asked, cell: Cell, subject: raked.Subject, out: Path) -> dict[str, object]:
     """Write a synthetic table; what it took, or why there is none."""
     if cell.method in asked.interpreters:
@@ -110,16 +124,9 @@ def make(asked: Asked, cell: Cell, subject: raked.Subject, out: Path) -> dict[st
 def _run_peer(asked: Asked, cell: Cell, subject: raked.Subject, out: Path) -> dict[str, object]:
     table, cells = (asked.cache / f"{cell.table}{suffix}" for suffix in (".parquet", ".cells.json"))
     subject.table.to_parquet(table)
-    cells.write_text(json.dumps(raked.bins_of(raked.declare(subject))))
-    given = {
-        "peer": cell.method,
-        "table": table,
-        "cells": cells,
-        "epsilon": cell.epsilon,
-        "delta": raked.DELTA,
-        "seed": cell.seed,
-        "out": out,
-    }
+    cells.write_text(bins_of(asked, subject))
+    files = {"table": table, "cells": cells, "out": out}
+    given = {"peer": cell.method, "epsilon": cell.epsilon, "delta": raked.DELTA, "seed": cell.seed, **files}
     options = [f"--{name}={value}" for name, value in given.items()]
     command = [asked.interpreters[cell.method], peers.__file__, *options]
     try:
@@ -135,7 +142,7 @@ def _run_peer(asked: Asked, cell: Cell, subject: raked.Subject, out: Path) -> di
 
 def measure(asked: Asked, cell: Cell, subject: raked.Subject) -> dict[str, object]:
     """What one synthetic table took and how it scores, from the cache where it is there."""
-    mark = mark_of_raking() if cell.method in OURS else ""
+    mark = mark_of_raking() if cell.method in OURS else mark_of(bins_of(asked, subject))
     table, took_file = (cell.file(asked.cache, mark, suffix) for suffix in (".parquet", ".took.json"))
     took = json.loads(took_file.read_text()) if took_file.exists() else make(asked, cell, subject, table)
     if took.get("limit", asked.limit) < asked.limit:
@@ -187,6 +194,10 @@ def row(*entries: object) -> str:
     return "| " + " | ".join(map(str, entries)) + " |"
 
 
+def heads(*names: str) -> list[str]:
+    return [row(*names), row(*("---" for _ in names))]
+
+
 def shown(each: Line) -> str:
     """A line of the table of measures."""
     epsilon = "-" if math.isinf(each.epsilon) else f"{each.epsilon:g}"
@@ -233,10 +244,6 @@ def tally(found: list[list[str]]) -> list[str]:
     return lines
 
 
-def heads(*names: str) -> list[str]:
-    return [row(*names), row(*("---" for _ in names))]
-
-
 def page(lines: list[Line]) -> str:
     """All of it as Markdown."""
     found = verdicts(lines)
@@ -265,6 +272,7 @@ def main() -> None:
     parser.add_argument("--methods", help="by default bootstrap, ours, and the peers that have an interpreter")
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON", help=", ".join(peers.PEERS))
     parser.add_argument("--limit", type=float, default=600.0, help="seconds that a peer may take for one table")
+    parser.add_argument("--singles", type=float, default=0.05, help="share of rows that makes a value a bin, for peers")
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
@@ -274,7 +282,7 @@ def main() -> None:
         parser.error(f"methods must be ours or peers with an interpreter, found {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
     given.cache.mkdir(parents=True, exist_ok=True)
-    asked, lines = Asked(given.cache, interpreters, given.limit), []
+    asked, lines = Asked(given.cache, interpreters, given.limit, given.singles), []
     epsilons = [float(each) for each in given.epsilons.split(",")]
     for each in run(asked, given.tables.split(","), epsilons, methods, given.seeds):
         lines.append(each)
