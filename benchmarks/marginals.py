@@ -11,9 +11,8 @@ MST is the mechanism of McKenna, Miklau and Sheldon, "Winning the NIST Contest" 
 5. mbi fits the maximum-entropy model to all the measurements; rows are drawn from it clique by clique.
 
 Neighbouring tables differ by one row added or removed, so a row counts once in each marginal (sensitivity 1). The
-columns' ranges and levels, from which the bins are made, are taken from the table and held to be public. The number of
-rows drawn comes from the noisy marginals, so that it is private too. The noise comes from numpy's generator in floating
-point: good for a comparison, not for a release.
+columns' bins are public. The number of rows drawn comes from the noisy marginals, so that it is private too. The noise
+comes from numpy's generator in floating point: good for a comparison, not for a release.
 
 Needs ``pip install "mbi>=2.0"`` (Apache 2.0), imported where it is used. No row is drawn by mbi itself: the sampler of
 its version 1.1.0 conditions on the wrong cliques, and that of 2.0.0 uses numpy's global random state.
@@ -28,12 +27,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-
-FEW_LEVELS = 20
-"""A column with at most so many distinct values keeps them as its levels; any other is cut into bins."""
 
 RARE = 3.0
 """Values with a noisy count below so many standard deviations of the noise are merged."""
@@ -81,32 +76,6 @@ class Grid:
         if self.whole:
             return np.floor(low + rng.random(codes.size) * (high - low + 1))
         return low + rng.random(codes.size) * (high - low)
-
-
-def whole_grid(top: int, bins: int, singles: int) -> Grid:
-    """The bins 0, 1, ..., singles - 1 one by one, then bins of growing width up to ``top``."""
-    if top < bins:
-        starts = np.arange(top + 1)
-    else:
-        tail = np.unique(np.round(np.geomspace(singles, top + 1, bins - singles + 1)).astype(int))[:-1]
-        starts = np.concatenate([np.arange(singles), tail])
-    return Grid(starts.astype(float), np.append(starts[1:] - 1, top).astype(float), True)
-
-
-def grid_of(values: Vector, bins: int) -> Grid:
-    """The bins of a column: its levels where they are few, else at most ``bins`` of them with 0 as a bin of its own."""
-    levels = np.unique(values)
-    whole = bool(np.all(levels == np.floor(levels)))
-    if levels.size <= FEW_LEVELS:
-        return Grid(levels, levels, whole)
-    if whole and levels[0] >= 0:
-        return whole_grid(int(levels[-1]), bins, min(21, bins * 2 // 3 + 1))
-    if levels[0] == 0:
-        # Nothing lies between 0 and the first bin: the equal widths run over the range of the values above 0.
-        edges = np.linspace(levels[1], levels[-1], bins)
-        return Grid(np.append(0.0, edges[:-1]), np.append(0.0, edges[1:]), whole)
-    edges = np.linspace(levels[0], levels[-1], bins + 1)
-    return Grid(edges[:-1], edges[1:], whole)
 
 
 def delta_of(rho: float, epsilon: float) -> float:
@@ -319,28 +288,3 @@ def mst(codes: list[Codes], sizes: list[int], rho: float, rng: np.random.Generat
     measured = start.measured + [measure(start, edge, sigma, rng) for edge in tree]
     model = fit(start.sizes, measured, start.total, ITERATIONS)
     return start.undo(walk(model, start.rows, rng), rng)
-
-
-def synthesize(table: pd.DataFrame, epsilon: float, delta: float, seed: int, bins: int = 31) -> pd.DataFrame:
-    """A synthetic table by MST under (epsilon, delta)-differential privacy, rows added or removed.
-
-    Args:
-        table: Numeric columns without gaps. Their ranges and, where few, their distinct values are held to be public.
-        epsilon: The privacy budget, above 0.
-        delta: The slack, between 0 and 1.
-        seed: Of all noise and all draws.
-        bins: The most bins for a column with many distinct values.
-
-    Returns:
-        As many rows as the private total says, with the columns and the types of the table.
-    """
-    rng = np.random.default_rng(seed)
-    values = [table[name].to_numpy(dtype=float) for name in table.columns]
-    grids = [grid_of(column, bins) for column in values]
-    codes = [grid.encode(column) for grid, column in zip(grids, values, strict=True)]
-    drawn = mst(codes, [grid.size for grid in grids], rho_of(epsilon, delta), rng)
-    made = {
-        name: pd.Series(grid.decode(column, rng)).astype(table[name].dtype)
-        for name, grid, column in zip(table.columns, grids, drawn, strict=True)
-    }
-    return pd.DataFrame(made)

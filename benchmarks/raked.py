@@ -4,9 +4,10 @@
 
 RAND, `fair` and `anes96` ship with statsmodels; two more are simulated, with skew, heaps, gaps' worth of zeros and
 interactions. All methods have the same declared cells, and all are judged on their blocks: TV1, TV2 and TV3 are mean
-total variations over all columns, pairs and triples; S2 is S_pMSE with all two-way products (1 is perfect); coef the
-mean over coefficients of a regression of the response's logarithm on all other columns of |synthetic - original| /
-standard error; then per cent by which mean, sd and 99th percentile of the response are off. MST needs mbi installed.
+total variations over all columns, pairs and triples; S2 is S_pMSE with all two-way products (1 is perfect), CART a
+tree's; coef the mean over coefficients of a regression of the response's logarithm on all other columns of
+|synthetic - original| / standard error; then per cent by which mean, sd and 99th percentile of the response are off.
+MST needs mbi installed; `tables.py` has more peers, each in an interpreter of its own.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import argparse
 import itertools
 import time
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
-import marginals
 import numpy as np
 import pandas as pd
+import peers
 
 from alphasynth.evaluation.propensity import propensities
 from alphasynth.evaluation.values import conform, read_records
@@ -112,12 +115,19 @@ def bootstrap(subject: Subject, cells: dict[str, Cells], epsilon: float, seed: i
     return subject.table.iloc[np.random.default_rng(seed).integers(len(subject.table), size=len(subject.table))]
 
 
-def raked(subject: Subject, cells: dict[str, Cells], epsilon: float, seed: int) -> pd.DataFrame:
+def response(subject: Subject, cells: dict[str, Cells], epsilon: float, seed: int) -> pd.DataFrame:
+    """One table by `Raked`, told which column is the response."""
+    return raked(subject, cells, epsilon, seed, replace(SETTINGS, response=(subject.response,)))
+
+
+def raked(
+    subject: Subject, cells: dict[str, Cells], epsilon: float, seed: int, settings: Raked = SETTINGS
+) -> pd.DataFrame:
     """One table by `Raked`."""
     codes, columns = codes_of(cells, subject.table), list(cells.values())
     spending = Spending(Fraction(rho_within(epsilon, DELTA)), pure=False)
     stream, rng = Stream(np.random.SeedSequence(seed)), np.random.default_rng(seed)
-    fitted = fit(rng, Confidential(codes, stream, spending, len(subject.table)), columns, SETTINGS)
+    fitted = fit(rng, Confidential(codes, stream, spending, len(subject.table)), columns, settings)
     assert sum(cost for _, cost in spending.spent) == spending.total
     drawn = draw_rows(rng, fitted, len(subject.table))
     made = {column.name: column.draw(rng, each)[0] for column, each in zip(columns, drawn, strict=True)}
@@ -126,18 +136,22 @@ def raked(subject: Subject, cells: dict[str, Cells], epsilon: float, seed: int) 
 
 def mst(subject: Subject, cells: dict[str, Cells], epsilon: float, seed: int) -> pd.DataFrame:
     """One table by MST, with our blocks for its bins."""
+    return peers.synthesize("mst", subject.table, bins_of(cells), epsilon, DELTA, seed)
 
-    def grid(cells: Cells) -> marginals.Grid:
-        blocks = [np.flatnonzero(cells.block == k) for k in range(cells.blocks)]
-        lower, upper = np.array([cells.lower[b[0]] for b in blocks]), np.array([cells.upper[b[-1]] for b in blocks])
-        return marginals.Grid(lower, upper, cells.whole)
 
-    own, columns = marginals.grid_of, iter(cells.values())
-    marginals.grid_of = lambda values, bins: grid(next(columns))
-    try:
-        return marginals.synthesize(subject.table, epsilon, DELTA, seed)
-    finally:
-        marginals.grid_of = own
+def bins_of(
+    cells: dict[str, Cells], singles: Callable[[str], list[float]] = lambda name: []
+) -> dict[str, dict[str, object]]:
+    """Our blocks, as `peers` reads them, and values of a column's that are to have bins of their own."""
+
+    def bins(each: Cells) -> dict[str, object]:
+        if each.levels:
+            return {"levels": list(each.levels)}
+        starts = each.lower[np.unique(each.block, return_index=True)[1]]
+        edges = [*starts.tolist(), float(each.upper[-1] + each.whole)]
+        return {"edges": edges, "whole": each.whole, "singles": singles(each.name)}
+
+    return {name: bins(each) for name, each in cells.items()}
 
 
 def variations(cells: dict[str, Cells], table: pd.DataFrame, made: pd.DataFrame) -> dict[str, float]:
@@ -180,12 +194,13 @@ def score(subject: Subject, cells: dict[str, Cells], made: pd.DataFrame) -> dict
     return {
         **variations(cells, table, made),
         "S2": scores[0].standardised,
+        "CART": scores[1].standardised,
         "coef": float(apart.mean()),
         **{name: float(error) for name, error in errors.items()},
     }
 
 
-METHODS = {"bootstrap": bootstrap, "raked": raked, "mst": mst}
+METHODS = {"bootstrap": bootstrap, "raked": raked, "response": response, "mst": mst}
 
 
 def main() -> None:

@@ -1,178 +1,300 @@
-"""Whole tables: the league on the RAND health insurance table at equal epsilon, and a wide table.
+"""Whole tables: `Raked` beside its peers at equal epsilon and delta, with verdicts; a benchmark, not a test.
 
-    python benchmarks/tables.py league   # ours and MST on mbi (pip install mbi), each run in a process of its own
-    python benchmarks/tables.py wide     # 50 columns and 100,000 rows
+    python benchmarks/tables.py --cache /tmp/tables --out benchmarks/results/tables.md \
+        --peer mst=mbi/bin/python --peer aim=opendp/bin/python --peer dpmm=dpmm/bin/python
 
-Results go to benchmarks/results/ (ignored by git) and to the screen.
+Tables, cells and measures are those of `raked.py`; peers, and how to make an interpreter for each, those of `peers.py`.
+A peer that makes no table within the limit, or fails, is said to, and its other seeds are not tried.
+
+Peers see the blocks of our cells. Ours has finer cells within them; in their place, values that many rows have are bins
+of their own for peers: RAND itself, its zeros spread evenly over their blocks, has an S2 of 54.
+
+Synthetic tables and their measures are kept in the cache, so that a run that broke off goes on where it was. Ours are
+made again when `alphasynth.raking` has changed, measures taken when they have; delete a peer's files to repeat it.
+
+Verdicts: the best peer is chosen for every measure anew. A goal is a share of its number that ours may not exceed;
+"?" marks differences within two standard errors.
 """
 
 from __future__ import annotations
 
+import argparse
+import hashlib
+import inspect
+import itertools
 import json
-import resource
+import math
+import os
 import subprocess
-import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
+import peers
+import raked
+from threadpoolctl import threadpool_limits
 
-RESULTS = Path(__file__).parent / "results"
-TARGET = "mdvis"
-EPSILONS, SEEDS = (1.0, 4.0), (1, 2, 3)
-# The analysis that the tables are for has about half of the budget.
-OWN_BUDGET = 27.0
-METHODS = ("bootstrap", "permuted", "Recentred", "MST (mbi)", "Censored", "BW")
+from alphasynth import raking
+from alphasynth.evaluation import propensity
 
-
-def rand() -> pd.DataFrame:
-    """The RAND health insurance table: 20,190 rows, 10 columns."""
-    from statsmodels.datasets import randhie
-
-    return randhie.load_pandas().data
-
-
-def rand_model(table: pd.DataFrame, folder: Path) -> Any:
-    """The model that `inspect --suggest` writes, with more of the budget for the column of interest."""
-    from dataclasses import replace
-
-    from alphasynth.models.suggestion import suggest_model
-    from alphasynth.models.table_model import TableModel
-    from alphasynth.tables.opening import open_table
-
-    path = folder / "rand.parquet"
-    table.to_parquet(path)
-    model = suggest_model(open_table(path)).model
-    return TableModel.of([replace(c, budget=OWN_BUDGET) if c.name == TARGET else c for c in model.columns])
+OURS = {"raked": "raked", "response": "raked, response"}
+MEASURES = ("TV1", "TV2", "TV3", "S2", "coef", "mean %", "sd %", "q99 %", "CART")
+# Threads of linear algebra that wait for each other on a busy machine count as CPU seconds: 50 s in place of 4.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+SECONDS = {"cpu": "CPU s", "wall": "wall s"}
+GOALS = dict.fromkeys(MEASURES, 1.0) | {"S2": 1 / 5, "coef": 1 / 2}
+GOALS_WITH_RESPONSE = GOALS | {"coef": 1 / 3}
 
 
-def synthesize(method: str, table: pd.DataFrame, epsilon: float, seed: int, folder: Path) -> pd.DataFrame:
-    """One synthetic table."""
-    rng = np.random.default_rng(seed)
-    if method == "bootstrap":
-        return table.iloc[rng.integers(len(table), size=len(table))]
-    if method == "permuted":
-        return pd.DataFrame({name: rng.permutation(column) for name, column in table.items()})
-    if method == "MST (mbi)":
-        from marginals import synthesize as mst
+class Asked(NamedTuple):
+    """What does not change from cell to cell."""
 
-        return mst(table, epsilon, 1e-9, seed)
-    from alphasynth.synthesizer import Synthesizer
-
-    # The table is public, and so is what is read off it.
-    given = {"mechanism": method, "epsilon": epsilon, "m": 1, "seed": seed, "confirm_public": "all"}
-    synthesizer = Synthesizer(rand_model(table, folder), **given)
-    return synthesizer.fit(table).sample()[0]
+    cache: Path
+    interpreters: dict[str, str]
+    limit: float
+    singles: float
 
 
-def regression(table: pd.DataFrame) -> Any:
-    """A negative binomial regression of visits on all other columns."""
-    import statsmodels.api as sm
+class Cell(NamedTuple):
+    """One synthetic table: of which table, at which epsilon, by which method and seed."""
 
-    covariates = sm.add_constant(table.drop(columns=TARGET).astype(float))
-    return sm.NegativeBinomial(table[TARGET].astype(float), covariates).fit(disp=0, maxiter=300)
+    table: str
+    epsilon: float
+    method: str
+    seed: int
 
-
-def score(table: pd.DataFrame, made: pd.DataFrame) -> dict[str, float]:
-    """Errors of a synthetic table: per cent for statistics, standard errors for coefficients."""
-    from alphasynth.evaluation.propensity import propensities
-    from alphasynth.evaluation.values import conform, read_records
-
-    own, new = regression(table), regression(made[list(table)])
-    apart = (np.abs(new.params - own.params) / own.bse).iloc[:-1]  # without the dispersion
-    held = read_records(table, list(table))
-    scores = propensities(np.random.default_rng(0), held, [conform(held, read_records(made, list(table)))])
-    statistics = {"mean": np.mean, "sd": np.std, "q99": lambda v: np.quantile(v, 0.99)}
-    errors = {name: 100 * abs(of(made[TARGET]) / of(table[TARGET]) - 1) for name, of in statistics.items()}
-    return {"coef": float(apart.mean()), **{k: float(v) for k, v in errors.items()}, "S2": scores[0].standardised}
+    def file(self, cache: Path, mark: str, suffix: str) -> Path:
+        """A file of this cell's; the mark says what it depends on beside."""
+        parts = (self.table, f"{self.epsilon:g}", self.method, str(self.seed), mark)
+        return cache / ("-".join(part for part in parts if part) + suffix)
 
 
-def run_one(method: str, epsilon: float, seed: int) -> dict[str, float]:
-    """One run, with its time and the largest memory of this process."""
-    folder = RESULTS / "scratch"
-    folder.mkdir(parents=True, exist_ok=True)
-    warnings.simplefilter("ignore")
-    table = rand()
-    begin = time.perf_counter()
-    made = synthesize(method, table, epsilon, seed, folder)
-    seconds, memory = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {**score(table, made), "seconds": seconds, "MB": memory}
+class Line(NamedTuple):
+    """One method on one table at one epsilon: means and standard errors, or why there are none."""
+
+    table: str
+    epsilon: float
+    method: str
+    means: pd.Series
+    errors: pd.Series
+    seeds: int
+    version: str
+    failed: str
 
 
-def league() -> None:
-    """Every method at every epsilon, three seeds each; means are printed."""
+def mark_of(*sources: str) -> str:
+    """Few letters that change when the sources do."""
+    return hashlib.sha256("".join(sources).encode()).hexdigest()[:8]
+
+
+def mark_of_raking() -> str:
+    """Of our own code and its settings."""
+    folder = Path(inspect.getfile(raking)).parent
+    return mark_of(*(path.read_text() for path in sorted(folder.glob("*.py"))), inspect.getsource(raked.raked))
+
+
+def mark_of_measures() -> str:
+    """Of the code that measures."""
+    parts = (raked.score, raked.regression, raked.variations, propensity)
+    return mark_of(*(inspect.getsource(part) for part in parts))
+
+
+def bins_of(asked: Asked, subject: raked.Subject) -> str:
+    """What peers are told of a table's columns."""
+
+    def singles(name: str) -> list[float]:
+        shares = subject.table[name].astype(float).value_counts(normalize=True)
+        return sorted(shares.index[shares >= asked.singles].tolist())
+
+    return json.dumps(raked.bins_of(raked.declare(subject), singles))
+
+
+def make(asked: Asked, cell: Cell, subject: raked.Subject, out: Path) -> dict[str, object]:
+    """Write a synthetic table; what it took, or why there is none."""
+    if cell.method in asked.interpreters:
+        return _run_peer(asked, cell, subject, out)
+    cells = raked.declare(subject)
+    begin = time.perf_counter(), time.process_time()
+    made = raked.METHODS[cell.method](subject, cells, cell.epsilon, cell.seed)
+    took = {"wall": time.perf_counter() - begin[0], "cpu": time.process_time() - begin[1]}
+    made.to_parquet(out)
+    return took
+
+
+def _run_peer(asked: Asked, cell: Cell, subject: raked.Subject, out: Path) -> dict[str, object]:
+    table, cells = (asked.cache / f"{cell.table}{suffix}" for suffix in (".parquet", ".cells.json"))
+    subject.table.to_parquet(table)
+    cells.write_text(bins_of(asked, subject))
+    files = {"table": table, "cells": cells, "out": out}
+    given = {"peer": cell.method, "epsilon": cell.epsilon, "delta": raked.DELTA, "seed": cell.seed, **files}
+    options = [f"--{name}={value}" for name, value in given.items()]
+    command = [asked.interpreters[cell.method], peers.__file__, *options]
+    try:
+        # A path to our packages would come before the peer's own.
+        own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | ONE_THREAD
+        done = subprocess.run(command, capture_output=True, text=True, timeout=asked.limit, check=False, env=own)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"no table within {asked.limit:g} s", "limit": asked.limit}
+    if done.returncode:
+        return {"failed": (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def measure(asked: Asked, cell: Cell, subject: raked.Subject) -> dict[str, object]:
+    """What one synthetic table took and how it scores, from the cache where it is there."""
+    mark = mark_of_raking() if cell.method in OURS else mark_of(bins_of(asked, subject))
+    table, took_file = (cell.file(asked.cache, mark, suffix) for suffix in (".parquet", ".took.json"))
+    took = json.loads(took_file.read_text()) if took_file.exists() else make(asked, cell, subject, table)
+    if took.get("limit", asked.limit) < asked.limit:
+        took = make(asked, cell, subject, table)
+    # A peer that is slow is slow the next time too; one that fails may be put right.
+    if "failed" not in took or "limit" in took:
+        took_file.write_text(json.dumps(took))
+    if "failed" in took:
+        return took
+    score_file = cell.file(asked.cache, mark, f".{mark_of_measures()}.json")
+    if not score_file.exists():
+        score_file.write_text(json.dumps(raked.score(subject, raked.declare(subject), pd.read_parquet(table))))
+    return took | json.loads(score_file.read_text())
+
+
+def line(asked: Asked, cells: list[Cell], subject: raked.Subject) -> Line:
+    """All seeds of one method on one table at one epsilon, up to the first that fails."""
+    found: list[dict[str, object]] = []
+    for cell in cells:
+        found.append(measure(asked, cell, subject))
+        if "failed" in found[-1]:
+            break
+    failed = str(found[-1].get("failed", ""))
+    held = pd.DataFrame([each for each in found if "failed" not in each], columns=[*MEASURES, *SECONDS]).astype(float)
+    version = str(found[0].get("version", ""))
+    errors = held.std() / math.sqrt(max(len(held), 1))
+    return Line(*cells[0][:3], held.mean(), errors, len(held), version, failed)
+
+
+def run(asked: Asked, tables: list[str], epsilons: list[float], methods: list[str], seeds: int) -> Iterator[Line]:
+    """Lines of all methods, table by table; a bootstrap has no epsilon and stands once."""
+    for name in tables:
+        subject = raked.subjects()[name]
+        for epsilon, method in itertools.product(epsilons, methods):
+            if method == "bootstrap" and epsilon != epsilons[0]:
+                continue
+            epsilon = math.inf if method == "bootstrap" else epsilon
+            yield line(asked, [Cell(name, epsilon, method, seed) for seed in range(seeds)], subject)
+
+
+def number(mean: float, error: float) -> str:
+    """A mean and its standard error."""
+    return f"{mean:.3g}" if math.isnan(error) else f"{mean:.3g} ({error:.1g})"
+
+
+def row(*entries: object) -> str:
+    """A line of a Markdown table."""
+    return "| " + " | ".join(map(str, entries)) + " |"
+
+
+def heads(*names: str) -> list[str]:
+    return [row(*names), row(*("---" for _ in names))]
+
+
+def shown(each: Line) -> str:
+    """A line of the table of measures."""
+    epsilon = "-" if math.isinf(each.epsilon) else f"{each.epsilon:g}"
+    names = (*MEASURES, *SECONDS)
+    numbers = [number(each.means[k], each.errors[k]) for k in names] if each.seeds else ["" for _ in names]
+    return row(each.table, epsilon, OURS.get(each.method, each.method), each.seeds, *numbers, each.failed)
+
+
+def verdict(best: Line, ours: Line, name: str, goal: float) -> tuple[str, str, str]:
+    """Our number, its share of the best peer's, and whether the goal holds."""
+    theirs, own = best.means[name], ours.means[name]
+    noise = math.hypot(ours.errors[name], goal * best.errors[name])
+    apart = own - goal * theirs
+    holds = ("yes" if apart <= 0 else "no") + ("?" if abs(apart) < 2 * noise else "")
+    return number(own, ours.errors[name]), f"{own / theirs:.2f}" if theirs else "-", holds
+
+
+def verdicts(lines: list[Line]) -> list[list[str]]:
+    """For every table, epsilon and measure: the best peer, and how each of ours stands to it."""
+    found = []
+    cells = dict.fromkeys((each.table, each.epsilon) for each in lines if each.method in OURS)
+    for table, epsilon in cells:
+        here = [each for each in lines if (each.table, each.epsilon) == (table, epsilon) and each.seeds]
+        rivals = [each for each in here if each.method not in OURS]
+        if not rivals:
+            continue
+        for name in MEASURES:
+            best = min(rivals, key=lambda each: each.means[name])
+            entries = [table, f"{epsilon:g}", name, best.method, number(best.means[name], best.errors[name])]
+            for method, goals in (("raked", GOALS), ("response", GOALS_WITH_RESPONSE)):
+                ours = next((each for each in here if each.method == method), None)
+                entries += verdict(best, ours, name, goals[name]) if ours else ("", "", "")
+            found.append(entries)
+    return found
+
+
+def tally(found: list[list[str]]) -> list[str]:
+    """By measure, how many goals hold, without regard to noise."""
     lines = []
-    for method in METHODS:
-        for epsilon in (0.0,) if method in ("bootstrap", "permuted") else EPSILONS:
-            if method == "BW":
-                epsilon *= 5  # an estimate for this database: not to be set beside strict ones at equal epsilon
-            runs = []
-            for seed in SEEDS:
-                command = [sys.executable, __file__, "one", method, str(epsilon), str(seed)]
-                done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent)
-                if done.returncode:
-                    print(method, epsilon, seed, "failed:", done.stderr.strip().splitlines()[-1:], flush=True)
-                    continue
-                runs.append(json.loads(done.stdout.strip().splitlines()[-1]))
-            means = pd.DataFrame(runs).mean()
-            lines.append({"method": method, "epsilon": epsilon, "runs": len(runs), **means})
-            print(method, epsilon, len(runs), means.round(2).to_dict(), flush=True)
-    RESULTS.mkdir(exist_ok=True)
-    pd.DataFrame(lines).to_csv(RESULTS / "tables_league.csv", index=False)
+    for name in MEASURES:
+        held = [entries for entries in found if entries[2] == name]
+        counts = [f"{sum(e[at].startswith('yes') for e in held)} of {sum(bool(e[at]) for e in held)}" for at in (7, 10)]
+        lines.append(row(name, f"{GOALS[name]:.2g}", counts[0], f"{GOALS_WITH_RESPONSE[name]:.2g}", counts[1]))
+    return lines
 
 
-def wide_table(rows: int = 100_000, columns: int = 50) -> pd.DataFrame:
-    """Columns of all kinds that depend on two hidden numbers, and one with 300 categories."""
-    rng = np.random.default_rng(0)
-    one, two = rng.standard_normal((2, rows))
-    held: dict[str, np.ndarray] = {"code": rng.choice([f"c{i:03}" for i in range(300)], rows)}
-    for i in range(columns - 1):
-        mix = one * np.cos(i) + two * np.sin(i)
-        kind = i % 5
-        if kind == 0:
-            held[f"b{i:02}"] = (mix + rng.standard_normal(rows) > 0).astype(int)
-        elif kind == 1:
-            held[f"l{i:02}"] = np.array(["low", "middle", "high"])[
-                np.digitize(mix + rng.standard_normal(rows), [-1, 1])
-            ]
-        elif kind == 2:
-            held[f"n{i:02}"] = np.round(50 + 10 * mix + 5 * rng.standard_normal(rows), 1)
-        elif kind == 3:
-            held[f"s{i:02}"] = np.round(np.exp(3 + mix + 0.5 * rng.standard_normal(rows)), 2)
-        else:
-            held[f"c{i:02}"] = rng.poisson(np.exp(0.5 + 0.4 * mix))
-    return pd.DataFrame(held)
+def page(lines: list[Line]) -> str:
+    """All of it as Markdown."""
+    found = verdicts(lines)
+    versions = sorted({each.version for each in lines if each.version})
+    words = "; ".join([f"Delta {raked.DELTA:g}", "means over seeds, standard errors in brackets", *versions]) + "."
+    ours = [f"{label}{word}" for label in OURS.values() for word in ("", ": ratio", ": goal holds")]
+    parts = [
+        ["# Whole tables beside peers", "", words, "", "## Measures", ""],
+        heads("table", "epsilon", "method", "seeds", *MEASURES, *SECONDS.values(), "failed"),
+        map(shown, lines),
+        ["", "## Goals that hold", ""],
+        heads("measure", *(f"{label}{word}" for label in OURS.values() for word in (": goal", ": holds"))),
+        tally(found),
+        ["", "## Verdicts", ""],
+        heads("table", "epsilon", "measure", "best peer", "its number", *ours),
+        (row(*entries) for entries in found),
+    ]
+    return "\n".join(itertools.chain.from_iterable(parts)) + "\n"
 
 
-def wide(mechanism: str = "Censored") -> None:
-    """Synthesize the wide table by the command line's own way, and say how long it took."""
-    from alphasynth.models.suggestion import suggest_model
-    from alphasynth.synthesizer import Synthesizer
-    from alphasynth.tables.opening import open_table
-
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / "wide.parquet"
-    wide_table().to_parquet(path)
-    begin = time.perf_counter()
-    model = suggest_model(open_table(path)).model
-    suggested = time.perf_counter()
-    synthesizer = Synthesizer(model, mechanism=mechanism, epsilon=50.0, m=1, seed=1, confirm_public="all")
-    synthesizer.fit(open_table(path))
-    fitted = time.perf_counter()
-    (made,) = synthesizer.sample()
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sampled = time.perf_counter()
-    ends = f"suggest {suggested - begin:.0f} s, fit {fitted - suggested:.0f} s, sample {sampled - fitted:.0f} s"
-    print(f"{mechanism}: {made.num_columns} columns, {made.num_rows:,} rows: {ends}, {memory:,.0f} MB")
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--tables", default="rand,fair,anes96,wages,health")
+    parser.add_argument("--epsilons", default="1,4")
+    parser.add_argument("--methods", help="by default bootstrap, ours, and the peers that have an interpreter")
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON", help=", ".join(peers.PEERS))
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a peer may take for one table")
+    parser.add_argument("--singles", type=float, default=0.05, help="share of rows that makes a value a bin, for peers")
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    interpreters = dict(each.split("=", 1) for each in given.peer)
+    methods = given.methods.split(",") if given.methods else ["bootstrap", *OURS, *interpreters]
+    if unknown := set(methods) - {"bootstrap", *OURS, *interpreters} | set(interpreters) - set(peers.PEERS):
+        parser.error(f"methods must be ours or peers with an interpreter, found {', '.join(sorted(unknown))}")
+    warnings.simplefilter("ignore")
+    for folder in (given.cache, given.out.parent if given.out else given.cache):
+        folder.mkdir(parents=True, exist_ok=True)
+    asked, lines = Asked(given.cache, interpreters, given.limit, given.singles), []
+    epsilons = [float(each) for each in given.epsilons.split(",")]
+    with threadpool_limits(1):
+        for each in run(asked, given.tables.split(","), epsilons, methods, given.seeds):
+            lines.append(each)
+            print(shown(each), flush=True)
+            if given.out:
+                given.out.write_text(page(lines))
+    print(page(lines))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["one"]:
-        print(json.dumps(run_one(sys.argv[2], float(sys.argv[3]), int(sys.argv[4]))))
-    elif sys.argv[1:2] == ["wide"]:
-        wide(*sys.argv[2:3])
-    else:
-        league()
+    main()
