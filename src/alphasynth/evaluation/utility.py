@@ -13,7 +13,6 @@ from alphasynth.evaluation.associations import Pair, all_associations, pairs, re
 from alphasynth.evaluation.compared import Associated, Coefficient, Comparison, Share, Weighted, estimates
 from alphasynth.evaluation.distances import Distances, mean_distances
 from alphasynth.evaluation.intervals import combine, percentile_interval, resample
-from alphasynth.evaluation.one_thread import one_thread
 from alphasynth.evaluation.propensity import MOST_LEVELS, Propensity, propensities
 from alphasynth.evaluation.values import (
     QUANTILES,
@@ -29,6 +28,7 @@ from alphasynth.evaluation.values import (
     values_of,
     weighted_statistics,
 )
+from alphasynth.inference.one_thread import one_thread
 from alphasynth.tables.frames import Frame, column_names
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.records import Records

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from alphasynth.evaluation.associations import NEGATIVE_BINOMIAL
-from alphasynth.evaluation.one_thread import one_thread
 from alphasynth.evaluation.pairs import differences
 from alphasynth.evaluation.propensity import MOST_LEVELS
 from alphasynth.evaluation.values import as_text, is_numeric
+from alphasynth.inference.one_thread import one_thread
 from alphasynth.models.formula import Formula
 from alphasynth.pages import columns_and_pairs, confidential_page, page, public_page, whole_table
 from alphasynth.pages.confidential_page import Measuring, Outcome, measured, rates_of

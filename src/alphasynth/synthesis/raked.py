@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from alphasynth.catalogue import TAKES, MechanismOptions
 from alphasynth.errors import InputError, found, require_positive, require_whole
+from alphasynth.inference.one_thread import one_thread
 from alphasynth.mechanisms.mechanism import Step, Watch, ignore
 from alphasynth.models.confirmation import confirm, refuse
 from alphasynth.privacy.accounting import written
@@ -117,6 +118,7 @@ class RakedSynthesizer:
         """Refuse a table that lacks a declared column, or holds it twice."""
         require(names, self.columns.names, "declared", listed)
 
+    @one_thread()
     def fit(self, table: Frame | Streamed, watch: Watch = ignore) -> RakedSynthesizer:
         """Measure a table with noise and rake a pool to it; raise `InputError` for values that were not declared."""
         key = np.random.SeedSequence(self.seed)
@@ -227,6 +229,7 @@ class PoolMaker:
     rows: int
     spread: bool
 
+    @one_thread()
     def begin(self, key: Key, rng: np.random.Generator) -> Callable[[np.ndarray], dict[str, Filled]]:
         """What makes rows chunk after chunk: it needs their number alone."""
         own = redraw(np.random.default_rng(self.key), self.fitted) if self.spread else self.fitted
