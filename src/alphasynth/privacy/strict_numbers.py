@@ -12,7 +12,7 @@ from alphasynth.privacy.strict_terms import StrictTerms
 def epsilon_realised(rho: float, delta: float, rows: int) -> float:
     """The epsilon at a delta that a row's rho comes to for so many rows; never rounded down.
 
-    >>> 1.7 < epsilon_realised(0.1, 1e-3, 1) < epsilon_realised(0.1, 1e-3, 2) < 4
+    >>> 1.3 < epsilon_realised(0.1, 1e-3, 1) < epsilon_realised(0.1, 1e-3, 2) < 4
     True
     """
     return epsilon_at(rho_of_unit(rho, rows), within(delta))
