@@ -27,7 +27,7 @@ FULL = {
 
 
 def test_a_file_comes_back_as_it_was(tmp_path):
-    columns = Columns.of(FULL, ["income <= 5e5", "sex == 'f' => age >= 3"])
+    columns = Columns.of(FULL, ["income <= 5e5", "sex == 'f' => age >= 3"], weight={"column": "w", "largest": 9.5})
     (tmp_path / "columns.toml").write_text(columns.toml())
     assert Columns.read(tmp_path / "columns.toml") == columns
     assert columns.declared["born"].dates
@@ -71,6 +71,10 @@ def test_what_is_too_little_or_strange_is_refused(declared, message):
         ("[[column]]\nformula = 'y ~ 1'", r"found a model's \[\[column\]\]"),
         ("columns = 3", "found 'columns'"),
         ("column = 3", "found something else"),
+        ("weight = 'w'\n[column.a]\nlimits = [0, 1]", "weight must be"),
+        ("weight = {column = 'w'}\n[column.a]\nlimits = [0, 1]", "weight must be"),
+        ("weight = {column = 'a', largest = 3}\n[column.a]\nlimits = [0, 1]", "must not be among the columns"),
+        ("weight = {column = 'w', largest = 0}\n[column.a]\nlimits = [0, 1]", "the largest weight must be positive"),
         ("constraints = 'a < b'\n[column.a]\nlimits = [0, 1]", "must be a list of texts"),
     ],
 )

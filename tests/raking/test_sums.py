@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Sensitivity, Spending
 from alphasynth.raking.features import Features, Moments
-from alphasynth.raking.sums import Confidential, Margin, Noisy
+from alphasynth.raking.moment_sums import exact_sums
+from alphasynth.raking.sums import Confidential, Margin, Noisy, Weights
 
 
 class Told(Spending):
@@ -63,6 +65,56 @@ def margins():
     ]
 
 
+def weighed(codes, unit, weights):
+    """A table whose records count as these weights say, of which none is above 7."""
+    own = Weights(np.array(weights[: len(codes[0])], np.int64), 7, Fraction(1, 10))
+    return replace(confidential(codes, unit, Told(Fraction(2), False)).weighed(own), each=3.0)
+
+
+@given(neighbours(), st.lists(st.integers(0, 7), min_size=15, max_size=15), st.integers(0, 1_000_000))
+def test_weighted_sums_move_by_no_more_than_is_said(pair, weights, seed):
+    more, less, unit = pair
+    one, two = weighed(more, unit, weights), weighed(less, unit, weights)
+    square, absolute, moves = moved(one, two, lambda t: t.counts(margins(), "counts", Fraction(1, 2)))
+    assert square <= moves.square == 3 * (7 * unit) ** 2
+    assert absolute <= moves.absolute == 3 * 7 * unit
+    rng = np.random.default_rng(seed)
+    moments = Moments.of([Features(rng.integers(-128, 129, (3, size)), 2) for size in SIZES], (1,), 300)
+    square, absolute, moves = moved(one, two, lambda t: t.moments(moments, "moments", Fraction(1, 4)))
+    assert square <= moves.square == (7 * unit * 300) ** 2
+    assert absolute <= moves.absolute
+    fitted = [rng.uniform(0, 5, margin.size) for margin in margins()]
+    one.worst(margins(), fitted, "choice", Fraction(1, 4)), two.worst(margins(), fitted, "choice", Fraction(1, 4))
+    assert np.abs(one._spending.told[0] - two._spending.told[0]).max() <= 7 * unit
+    assert one._spending.told[1].absolute == 7 * unit
+    assert sum(cost for _, cost in one._spending.spent) == one._spending.total, "weights' part and all others"
+
+
+@given(st.lists(st.integers(0, 7), min_size=1, max_size=15), st.integers(1, 3))
+def test_the_sum_of_weights_moves_by_no_more_than_is_said(weights, unit):
+    size = len(weights)
+    tables = [
+        confidential((np.zeros(rows, np.int64),), unit, Told(Fraction(1), False))
+        for rows in (size, max(size - unit, 0))
+    ]
+    for table, rows in zip(tables, (size, max(size - unit, 0)), strict=True):
+        table.weighed(Weights(np.array(weights[:rows], np.int64), 7, Fraction(1, 10)))
+    (first, moves), (second, _) = (table._spending.told for table in tables)
+    assert abs(int(first[0] - second[0])) <= moves.absolute == 7 * unit
+
+
+@given(neighbours(), st.integers(0, 1_000_000), st.integers(1, 40_000))
+def test_sums_by_products_are_those_of_vectors(pair, seed, length):
+    """The fast path against vectors one by one, in the last integer; weighted ones against repeated records."""
+    codes, _, _ = pair
+    rng = np.random.default_rng(seed)
+    moments = Moments.of([Features(rng.integers(-128, 129, (3, size)), 2) for size in SIZES], (1,), length)
+    weights = rng.integers(0, 4, len(codes[0]))
+    assert (exact_sums(moments, codes) == moments.vectors(codes).sum(axis=0)).all()
+    repeated = [np.repeat(column, weights) for column in codes]
+    assert (exact_sums(moments, codes, weights) == moments.vectors(repeated).sum(axis=0)).all()
+
+
 @given(neighbours())
 def test_counts_move_by_no_more_than_is_said(pair):
     more, less, unit = pair
@@ -99,6 +151,6 @@ def test_scores_move_by_no_more_than_a_units_rows(pair, seed):
 def test_nothing_else_passes():
     """All that a confidential table has for others to call returns noisy sums or the number of a choice."""
     public = [name for name in vars(Confidential) if not name.startswith("_")]
-    assert set(public) - {"n", "rows_of_unit"} == {"counts", "worst", "moments", "deviation"}
+    assert set(public) - {"n", "rows_of_unit", "each", "most"} == {"counts", "worst", "moments", "deviation", "weighed"}
     assert {field.name for field in dataclasses.fields(Noisy)} == {"sums", "variance"}
     assert "codes" not in repr(confidential((np.array([0, 1, 2]),), 1))

@@ -243,3 +243,28 @@ def test_one_column_identical_columns_and_a_column_of_gaps():
     alone = syn.Synthesizer({"a": facts["a"]}, **options).fit(table).sample()[0]
     assert list(alone) == ["a"]
     assert alone["a"].value_counts().between(40, 60).all()
+
+
+def test_survey_weights_make_tables_of_the_population():
+    """Of 4,000 records the old are ten times as likely to be in the sample; at a large epsilon noise is no matter."""
+    rng, n = np.random.default_rng(1), 4_000
+    age = rng.integers(20, 80, n)
+    table = pd.DataFrame(
+        {"age": age, "income": 1_000 + 30 * age + rng.normal(0, 300, n), "w": np.where(age > 50, 5, 50)}
+    )
+    columns = syn.Columns.of(
+        {"age": {"limits": [0, 100], "whole": True}, "income": {"limits": [0, 10_000]}},
+        weight={"column": "w", "largest": 60},
+    )
+    s = syn.Synthesizer(columns, mechanism="Raked", epsilon=20, delta=1e-6, m=1, seed=1).fit(table)
+    made = s.sample()[0]
+    assert list(made) == ["age", "income"]
+    for name in made:
+        assert made[name].mean() == pytest.approx(np.average(table[name], weights=table["w"]), rel=0.01)
+    stated = s.guarantee_.public()
+    assert stated.weighted_by == "w, at most 60.0 each"
+    assert stated.measured[0].what == "the sum of weights"
+    assert sum(each.cost for each in stated.measured) == pytest.approx(stated.rho, rel=1e-12)
+    for wrong in (-1.0, np.nan, np.inf):
+        with pytest.raises(InputError, match="the weight, must hold numbers of at least 0"):
+            syn.Synthesizer(columns, mechanism="Raked", epsilon=20, m=1).fit(table.assign(w=wrong))

@@ -76,6 +76,7 @@ class PublicGuarantee:
     measured: tuple[NoisySums, ...] = ()
     constraints: tuple[str, ...] = ()
     policy_delta: float | None = None
+    weighted_by: str | None = None
 
     @property
     def spread(self) -> float | str | None:
@@ -188,7 +189,6 @@ class Guarantee:
     weights: str = "record"
     confirmed_public: dict[str, list[str]] = field(default_factory=dict)
     read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
-    constraints: tuple[str, ...] = ()
     policy_delta: float | None = None
 
     @property
@@ -267,7 +267,6 @@ class Guarantee:
             combining=SPREAD if self.strict is not None and self.strict.scored else CENTRED,
             confirmed_public=self.confirmed_public,
             read_off_the_table=self.read_off_the_table,
-            constraints=self.constraints,
             policy_delta=self.delta_spent,
             **numbers,
         )

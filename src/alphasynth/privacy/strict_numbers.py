@@ -33,6 +33,8 @@ def strict_numbers(
         "grid": terms.grid,
         "scalar": terms.scalar,
         "measured": terms.measured,
+        "constraints": terms.constraints,
+        "weighted_by": terms.weighted_by,
         "epsilon_replace": replacing(policy_epsilon, max_rows),
     }
     if terms.rho is not None and delta is not None:

@@ -76,7 +76,8 @@ class StrictTerms:
 
     `by_column` divides epsilon per draw over the columns of a chain; `pure_only` says that the parts of a draw were
     not of one range, so that nothing is stated beside the pure epsilon. `scored`: noise was added to sums, once for all
-    draws, so that epsilon per draw is epsilon in all; `measured` are these sums, of a whole table. `rho`: what one row
+    draws, so that epsilon per draw is epsilon in all; of a whole table `measured` are
+    these sums, with what was declared beside columns. `rho`: what one row
     costs in all draws, where the promise is (epsilon, delta) and it is rho that adds up, not epsilon.
     """
 
@@ -89,6 +90,8 @@ class StrictTerms:
     pure_only: bool = False
     scored: bool = False
     measured: tuple[NoisySums, ...] = ()
+    constraints: tuple[str, ...] = ()
+    weighted_by: str | None = None
     rho: float | None = None
 
     @property

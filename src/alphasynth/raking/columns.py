@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from alphasynth.errors import InputError, found
+from alphasynth.errors import InputError, found, require_positive
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.constraints import Constraint, parse_constraint
 from alphasynth.tables.declared import FACTS, MARKED, READ_OFF, SKEWED, Declared, marks_of
 
 KNOWN = (*FACTS, SKEWED)
+WEIGHT = "weight"
 LEFT_OUT, CONSTRAINTS = "left_out", "constraints"
 LONG = 110  # characters of a line
 HEAD = """\
@@ -27,11 +28,31 @@ HEAD = """\
 
 
 @dataclass(frozen=True)
+class SurveyWeight:
+    """A column of survey weights, which says how many of the population a record stands for; cut at the largest."""
+
+    column: str
+    largest: float
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"{self.column}, at most {self.largest!r} each"
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> SurveyWeight:
+        """What a file or a call declares; raise `InputError`."""
+        if set(given) != {"column", "largest"} or not isinstance(given["column"], str):
+            raise InputError("weight must be {column = NAME, largest = NUMBER}, found otherwise")
+        return cls(given["column"], require_positive("the largest weight", given["largest"]))
+
+
+@dataclass(frozen=True)
 class Columns:
     """Columns of a whole table in order, by name, and what is declared public of each.
 
     `constraints` hold in every row, of the table and of what is made from it; `left_out` are columns that a suggestion
-    left out because of what they hold.
+    left out because of what they hold. With a `weight` all that is measured is weighted by that column, which is no
+    part of the synthetic tables: each of their rows stands for as many of the population.
 
     >>> columns = Columns.of({"age": {"limits": [0, 110], "whole": True}, "sex": {"levels": ["f", "m"]}})
     >>> columns.names
@@ -41,6 +62,7 @@ class Columns:
     declared: Mapping[str, Declared]
     constraints: tuple[Constraint, ...] = ()
     left_out: tuple[str, ...] = ()
+    weight: SurveyWeight | None = None
 
     @classmethod
     def of(
@@ -48,12 +70,17 @@ class Columns:
         declared: Mapping[str, Declared | Mapping[str, Any]],
         constraints: Sequence[str] = (),
         left_out: Sequence[str] = (),
+        weight: Mapping[str, Any] | None = None,
     ) -> Columns:
         """Columns from what is declared of each, and constraints in words; raise `InputError`."""
         facts = {name: _facts(name, given) for name, given in declared.items()}
         if not facts:
             raise InputError("a whole table must have at least one column declared, found none")
-        columns = cls(facts, tuple(parse_constraint(text, facts) for text in constraints), tuple(left_out))
+        weighed = None if weight is None else SurveyWeight.of(weight)
+        if weighed is not None and weighed.column in facts:
+            raise InputError(f"the weight must not be among the columns, found {weighed.column!r} among them")
+        parsed = tuple(parse_constraint(text, facts) for text in constraints)
+        columns = cls(facts, parsed, tuple(left_out), weighed)
         columns.cells()
         return columns
 
@@ -77,7 +104,7 @@ class Columns:
                 "a columns file must hold [column.NAME] for each column, found a model's [[column]]; alphasynth "
                 "inspect TABLE --suggest columns.toml writes one"
             )
-        strange = [name for name in content if name not in ("column", CONSTRAINTS, READ_OFF)]
+        strange = [name for name in content if name not in ("column", CONSTRAINTS, READ_OFF, WEIGHT)]
         if strange:
             raise InputError(f"a columns file must hold [column.NAME] for each column, found {strange[0]!r}")
         left_out = marks_of("the columns file", content.get(READ_OFF, ()))
@@ -87,7 +114,10 @@ class Columns:
         constraints = content.get(CONSTRAINTS, [])
         if not isinstance(constraints, list) or not all(isinstance(text, str) for text in constraints):
             raise InputError(f"{CONSTRAINTS} of a columns file must be a list of texts, found {found(constraints)}")
-        return cls.of(entries, constraints, left_out)
+        weight = content.get(WEIGHT)
+        if weight is not None and not isinstance(weight, Mapping):
+            raise InputError("weight must be {column = NAME, largest = NUMBER}, found otherwise")
+        return cls.of(entries, constraints, left_out, weight)
 
     def toml(self) -> str:
         """As a file."""
@@ -96,6 +126,8 @@ class Columns:
         marked = bool(self.left_out) or any(facts.read_off for facts in self.declared.values())
         top = {CONSTRAINTS: [each.text for each in self.constraints], READ_OFF: list(self.left_out)}
         parts = ["".join(_line(name, value) for name, value in top.items() if value)]
+        if self.weight is not None:
+            parts.append(tomli_w.dumps({WEIGHT: asdict(self.weight)}))
         for name, facts in self.declared.items():
             title = tomli_w.dumps({"column": {name: {}}})
             parts.append(title + "".join(_line(fact, value) for fact, value in facts.plain().items()))

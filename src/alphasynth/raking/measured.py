@@ -13,6 +13,7 @@ from alphasynth.privacy.strict_terms import NoisySums
 from alphasynth.raking.features import SCALE
 
 WORDS = {
+    "weights": "the sum of weights",
     "blocks": "counts of each column's blocks",
     "cells": "counts of each column's fine cells",
     "choice": "choices of pairs",
@@ -22,23 +23,25 @@ WORDS = {
 }
 
 
-def stated(measured: Sequence[Measured], n: int, rows_of_unit: int) -> tuple[NoisySums, ...]:
-    """What was measured, kind by kind, in the order in which it was."""
+def stated(measured: Sequence[Measured], n: int, most: int, each: float = 1.0) -> tuple[NoisySums, ...]:
+    """What was measured, kind by kind: noise per row, of which a unit counts as `most` and one on average as `each`."""
     ordered = sorted(measured, key=lambda each: [*WORDS].index(each.name))
     kinds = [list(group) for _, group in groupby(ordered, key=lambda each: each.name)]
-    return tuple(_stated(kind, n, rows_of_unit) for kind in kinds)
+    return tuple(_stated(kind, n, most, each) for kind in kinds)
 
 
-def _stated(kind: Sequence[Measured], n: int, rows_of_unit: int) -> NoisySums:
-    first, sums = kind[0], sum(each.sums for each in kind)
-    cost, words = at_least(sum((each.cost for each in kind), Fraction(0))), WORDS[first.name]
+def _stated(kind: Sequence[Measured], n: int, most: int, each: float) -> NoisySums:
+    first, sums = kind[0], sum(one.sums for one in kind)
+    cost, words = at_least(sum((one.cost for one in kind), Fraction(0))), WORDS[first.name]
     if first.variance is None or first.sensitivity is None:
         return NoisySums(words, sums, len(kind), cost)
-    deviation = math.sqrt(first.variance)
+    deviation = math.sqrt(first.variance) / each
+    if first.name == "weights":
+        return NoisySums(words, sums, len(kind), cost, deviation)
     if first.name == "moments":
         usual = 2.0 * SCALE**2
     else:
-        tables = sum(each.sensitivity.absolute // rows_of_unit for each in kind if each.sensitivity is not None)
+        tables = sum(one.sensitivity.absolute // most for one in kind if one.sensitivity is not None)
         cells = max(sums / tables, 2.0)
         usual = math.sqrt(cells - 1) / cells
     return NoisySums(words, sums, len(kind), cost, deviation, deviation / (usual * math.sqrt(n)))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from alphasynth.errors import InputError
 from alphasynth.raking.cells import Cells
-from alphasynth.raking.columns import Columns
+from alphasynth.raking.columns import Columns, SurveyWeight
 from alphasynth.raking.values import keeping
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.gaps import missing
@@ -17,19 +19,43 @@ from alphasynth.tables.gaps import missing
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
 
-def read_codes(columns: Columns, batches: Iterable[pa.RecordBatch]) -> tuple[np.ndarray, ...]:
-    """Fine cells (n,) of every column, in order; raise `InputError` for values that were not declared."""
+# Weights are whole numbers from 0 to this, which stands for the largest.
+HEAVIEST = 1_024
+
+
+class Read(NamedTuple):
+    """Fine cells (n,) of every column, in order, and weights (n,), if there are any (confidential)."""
+
+    codes: tuple[np.ndarray, ...]
+    weights: np.ndarray | None
+
+
+def read_codes(columns: Columns, batches: Iterable[pa.RecordBatch]) -> Read:
+    """Fine cells of every column, from batches that have the weight last; raise `InputError` for other values."""
     cells, facts = columns.cells(), list(columns.declared.values())
     parts: list[list[np.ndarray]] = [[] for _ in cells]
+    weights: list[np.ndarray] = []
     for batch in batches:
-        values = [_values(*each) for each in zip(cells, facts, batch.columns, strict=True)]
+        if columns.weight is not None:
+            weights.append(_weights(columns.weight, batch.columns[-1]))
+        values = [_values(*each) for each in zip(cells, facts, batch.columns[: len(cells)], strict=True)]
         for column, part, found in zip(cells, parts, values, strict=True):
             part.append(column.codes(*found).astype(np.min_scalar_type(column.size)))
         if not keeping(columns.constraints, cells, values).all():
             raise InputError("constraints must hold in every row of the table, found rows that break one")
     if not parts[0] or not sum(map(len, parts[0])):
         raise InputError("the table must have at least one row, found none")
-    return tuple(np.concatenate(each) for each in parts)
+    codes = tuple(np.concatenate(each) for each in parts)
+    return Read(codes, np.concatenate(weights) if weights else None)
+
+
+def _weights(weight: SurveyWeight, column: pa.Array) -> np.ndarray:
+    """Weights as parts of the largest, in whole numbers; larger ones count as that."""
+    facts = Declared(limits=(0.0, math.inf))
+    numbers = _numbers(weight.column, facts, column)
+    if np.asarray(missing(column)).any() or not (numbers >= 0).all() or not np.isfinite(numbers).all():
+        raise InputError(f"column {weight.column!r}, the weight, must hold numbers of at least 0, found others or gaps")
+    return np.rint(np.minimum(numbers / weight.largest, 1.0) * HEAVIEST).astype(np.int64)
 
 
 def _values(cells: Cells, declared: Declared, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:

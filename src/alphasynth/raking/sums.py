@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Sensitivity, Spending
 from alphasynth.raking.features import Moments
+from alphasynth.raking.moment_sums import exact_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,55 +47,91 @@ class Noisy:
 
 
 @dataclass(frozen=True, eq=False)
+class Weights:
+    """Whole-number weights (n,) of records, none above `largest`; `part` of the budget tells what they sum to."""
+
+    of: np.ndarray = field(repr=False)
+    largest: int
+    part: Fraction
+
+
+@dataclass(frozen=True, eq=False)
 class Confidential:
-    """The fine cells (n,) of each column of a confidential table, and how many rows a unit of privacy may have."""
+    """The fine cells (n,) of each column of a confidential table, and how many rows a unit of privacy may have.
+
+    With weights a record counts as often as its weight says, and everything is told per row: `each` is what a row
+    weighs on average, a noisy number.
+    """
 
     _codes: tuple[np.ndarray, ...] = field(repr=False)
     _stream: Stream = field(repr=False)
     _spending: Spending
     n: int
     rows_of_unit: int = 1
+    _weights: Weights | None = field(default=None, repr=False)
+    each: float = 1.0
     _counted: dict[Margin, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def weighed(self, weights: Weights) -> Confidential:
+        """With weights, once it was measured what they sum to."""
+        total, moves = np.array([int(weights.of.sum())]), Sensitivity.of_counts(1, self.rows_of_unit * weights.largest)
+        sums, _ = self._spending.noisy(self._stream, total, moves, "weights", weights.part)
+        each = max(float(sums[0]), 1.0) / self.n
+        return replace(self, _weights=weights, each=each, _counted={})
+
+    @property
+    def most(self) -> int:
+        """How much a unit counts at the most."""
+        return self.rows_of_unit * (1 if self._weights is None else self._weights.largest)
+
+    def _part(self, part: Fraction) -> Fraction:
+        """A part of what is left of the budget when weights have had theirs."""
+        return part if self._weights is None else part * (1 - self._weights.part)
 
     def counts(self, margins: Sequence[Margin], name: str, part: Fraction) -> list[Noisy]:
         """Noisy counts of several tables together, for a part of the budget."""
         exact = [self._exact(margin) for margin in margins]
-        moves = Sensitivity.of_counts(len(margins), self.rows_of_unit)
-        sums, variance = self._spending.noisy(self._stream, np.concatenate(exact), moves, name, part)
+        moves = Sensitivity.of_counts(len(margins), self.most)
+        sums, variance = self._spending.noisy(self._stream, np.concatenate(exact), moves, name, self._part(part))
         ends = np.cumsum([margin.size for margin in margins])[:-1]
-        return [Noisy(each.astype(float), variance) for each in np.split(sums, ends)]
+        return [self._told(each, variance) for each in np.split(sums, ends)]
 
     def worst(self, margins: Sequence[Margin], fitted: Sequence[np.ndarray], name: str, part: Fraction) -> int:
         """Which of several tables a fit is far from, beyond what sampling alone does: a private choice.
 
-        Far is the sum of absolute differences, which one row moves by 1.
+        Far is the sum of absolute differences, which one row moves by 1, or by its weight.
         """
         scores = [
-            int(np.abs(self._exact(margin) - np.rint(fit)).sum()) - int(np.sqrt(np.maximum(fit, 0.0) * 2 / np.pi).sum())
+            int(np.abs(self._exact(margin) - np.rint(fit * self.each)).sum())
+            - int(np.sqrt(np.maximum(fit, 0.0) * 2 / np.pi).sum() * self.each)
             for margin, fit in zip(margins, fitted, strict=True)
         ]
-        return self._spending.choose(self._stream, np.array(scores), self.rows_of_unit, name, part)
+        return self._spending.choose(self._stream, np.array(scores), self.most, name, self._part(part))
 
     def moments(self, moments: Moments, name: str, part: Fraction) -> Noisy:
         """Noisy sums (D,) of records' cut vectors."""
-        exact = np.zeros(moments.size, np.int64)
-        for vectors in moments.chunks(self._codes):
-            exact += vectors.sum(axis=0)
+        exact = exact_sums(moments, self._codes, None if self._weights is None else self._weights.of)
         moves = self._moves(moments.length, moments.size)
-        sums, variance = self._spending.noisy(self._stream, exact, moves, name, part)
-        return Noisy(sums.astype(float), variance)
+        sums, variance = self._spending.noisy(self._stream, exact, moves, name, self._part(part))
+        return self._told(sums, variance)
 
     def deviation(self, length: int, size: int, part: Fraction) -> float:
         """The deviation of the noise that so many sums of vectors of this length would have: public numbers alone."""
-        return math.sqrt(self._spending.variance(self._moves(length, size), part))
+        return math.sqrt(self._spending.variance(self._moves(length, size), self._part(part))) / self.each
 
     def _moves(self, length: int, size: int) -> Sensitivity:
         """How far a unit moves sums of vectors; absolute values of one's entries add up to at most length sqrt(D)."""
-        whole = self.rows_of_unit * length
+        whole = self.most * length
         return Sensitivity(whole**2, math.isqrt(whole**2 * size) + 1)
 
     def _exact(self, margin: Margin) -> np.ndarray:
         """Counts as they are, counted once."""
         if margin not in self._counted:
-            self._counted[margin] = np.bincount(margin.place(self._codes), minlength=margin.size)
+            of = None if self._weights is None else self._weights.of
+            counted = np.bincount(margin.place(self._codes), of, margin.size)
+            self._counted[margin] = np.rint(counted).astype(np.int64)
         return self._counted[margin]
+
+    def _told(self, sums: np.ndarray, variance: float) -> Noisy:
+        """Sums that were measured, per row."""
+        return Noisy(sums / self.each, variance / self.each**2)

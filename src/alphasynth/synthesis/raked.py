@@ -21,14 +21,14 @@ from alphasynth.privacy.guarantee import Guarantee
 from alphasynth.privacy.randomness import Key, Stream, child
 from alphasynth.privacy.scopes import STRICT
 from alphasynth.privacy.spending import Spending
-from alphasynth.privacy.strict_terms import StrictTerms
+from alphasynth.privacy.strict_terms import NoisySums, StrictTerms
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.columns import Columns
 from alphasynth.raking.measured import stated
 from alphasynth.raking.raked import Fitted, draw_rows, fit, redraw, sample_rows
-from alphasynth.raking.reading import read_codes
+from alphasynth.raking.reading import HEAVIEST, read_codes
 from alphasynth.raking.settings import Raked
-from alphasynth.raking.sums import Confidential
+from alphasynth.raking.sums import Confidential, Weights
 from alphasynth.raking.values import draw_values
 from alphasynth.synthesis.checks import check_rows, names_of, small_delta
 from alphasynth.synthesis.public_types import declared_type, empty_column
@@ -39,6 +39,8 @@ from alphasynth.tables.frames import Frame, column_names, kind_of, require, to_a
 from alphasynth.tables.grouping import ROWS_AT_A_TIME, Streamed, Unit
 
 MECHANISM = "Raked"
+# The part of the budget that tells what survey weights sum to.
+FOR_WEIGHTS = Fraction(1, 100)
 
 
 class _Outcome(NamedTuple):
@@ -116,14 +118,20 @@ class RakedSynthesizer:
 
     def check_columns(self, names: Sequence[Any], listed: bool) -> None:
         """Refuse a table that lacks a declared column, or holds it twice."""
-        require(names, self.columns.names, "declared", listed)
+        require(names, self._read, "declared", listed)
+
+    @property
+    def _read(self) -> tuple[str, ...]:
+        """Columns that are read, the weight last."""
+        weight = self.columns.weight
+        return self.columns.names if weight is None else (*self.columns.names, weight.column)
 
     @one_thread()
     def fit(self, table: Frame | Streamed, watch: Watch = ignore) -> RakedSynthesizer:
         """Measure a table with noise and rake a pool to it; raise `InputError` for values that were not declared."""
         key = np.random.SeedSequence(self.seed)
         unit = table.unit if isinstance(table, Streamed) else None
-        codes = read_codes(self.columns, self._batches(table))
+        codes, weights = read_codes(self.columns, self._batches(table))
         check_rows(self.delta, len(codes[0]))
         watch(Step(1, 1, 1))
         max_rows = 1 if unit is None else unit.max_rows
@@ -131,14 +139,17 @@ class RakedSynthesizer:
         spending = Spending(row * (max_rows if self.delta is None else max_rows**2), pure=self.delta is None)
         stream, rng = Stream(child(key, 0)), np.random.default_rng(child(key, 1))
         confidential = Confidential(codes, stream, spending, len(codes[0]), max_rows)
+        if weights is not None:
+            confidential = confidential.weighed(Weights(weights, HEAVIEST, FOR_WEIGHTS))
         fitted = fit(rng, confidential, self.columns.cells(), self.settings, self.columns.constraints)
         assert sum(cost for _, cost in spending.spent) == spending.total, "all of the budget is spent, and no more"
-        guarantee = self._guarantee(len(codes[0]), unit, spending, None if self.delta is None else float(row))
+        sums = stated(spending.measured, len(codes[0]), confidential.most, confidential.each)
+        guarantee = self._guarantee(len(codes[0]), unit, sums, None if self.delta is None else float(row))
         self._outcome = _Outcome(key, fitted, self._layout(table), guarantee)
         return self
 
     def _batches(self, table: Frame | Streamed) -> Iterator[pa.RecordBatch]:
-        names = self.columns.names
+        names = self._read
         if isinstance(table, Streamed):
             self.check_columns(list(table.column_names), table.names_are_public)
             return table.stream(names)
@@ -156,7 +167,7 @@ class RakedSynthesizer:
         names = tuple(name for name in order if name in empty)
         return Layout(kind, names, {}, empty, None, by_declaration=True)
 
-    def _guarantee(self, n: int, unit: Unit | None, spending: Spending, rho: float | None) -> Guarantee:
+    def _guarantee(self, n: int, unit: Unit | None, sums: tuple[NoisySums, ...], rho: float | None) -> Guarantee:
         declared = {name: facts.plain() for name, facts in self.columns.declared.items()}
         terms = StrictTerms(
             epsilon_per_draw=self.epsilon,
@@ -164,7 +175,9 @@ class RakedSynthesizer:
             scored=True,
             pure_only=True,
             rho=rho,
-            measured=stated(spending.measured, n, 1 if unit is None else unit.max_rows),
+            constraints=tuple(each.text for each in self.columns.constraints),
+            weighted_by=None if self.columns.weight is None else str(self.columns.weight),
+            measured=sums,
         )
         return Guarantee(
             mechanism=MECHANISM,
@@ -184,7 +197,6 @@ class RakedSynthesizer:
             columns=tuple({"column": name} for name in self.columns.names),
             declared_public={name: {k: v for k, v in f.items() if k != READ_OFF} for name, f in declared.items()},
             confirmed_public=self.confirmed_public,
-            constraints=tuple(each.text for each in self.columns.constraints),
         )
 
     @property
