@@ -33,7 +33,7 @@ LAST, FINISH = 40, 4
 # Pairs that rows are made to agree with, measured or not, at the most.
 MOST_PAIRS = 100
 # How much more a column's counts matter than a pair's, when rows are made to agree with both.
-OF_COLUMNS = 3.0
+OF_COLUMNS = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,11 @@ def fit(rng: np.random.Generator, table: Confidential, columns: Sequence[Cells],
     moments = _moments(table, columns, one, codes, settings)
     blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
     terms: list[Term] = [TableTerm.of(np.zeros(len(codes[0]), np.int64), np.array([float(table.n)]), KNOWN)]
-    known = [*zip(blocks, (each.noisy for each in one), strict=True), *measured]
+    counts = [
+        Noisy(np.bincount(cells.block, each.fine), each.noisy.variance)
+        for cells, each in zip(columns, one, strict=True)
+    ]
+    known = [*zip(blocks, counts, strict=True), *measured]
     terms += [TableTerm.of(margin.place(codes), noisy.sums, noisy.variance) for margin, noisy in known]
     noisy = table.moments(moments, "moments", parts.moments)
     terms.append(MomentTerm.of(_vectors(moments, codes), noisy.sums, noisy.variance))
