@@ -13,6 +13,7 @@ from alphasynth.raking.cells import Cells
 from alphasynth.raking.margins import even_where_alike, joined, nearest_counts, shrunk
 from alphasynth.raking.settings import Parts
 from alphasynth.raking.sums import Confidential, Margin, Noisy
+from alphasynth.raking.tails import with_tails
 
 # Numbers in so many blocks or more are smoothed.
 MANY = 12
@@ -66,5 +67,21 @@ def _counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
     numbers = cells.blocks - cells.gap
     if cells.nominal or numbers < MANY:
         return counts
-    inside = shrunk(noisy.sums[:numbers], math.sqrt(noisy.variance), counts[:numbers].sum())
+    deviation = math.sqrt(noisy.variance)
+    inside = shrunk(noisy.sums[:numbers], deviation, counts[:numbers].sum())
+    inside = with_tails(inside, noisy.sums[:numbers], deviation, cells.widths)
     return np.append(inside, counts[numbers:])
+
+
+def with_moments(
+    counts: np.ndarray, variance: float, features: np.ndarray, sums: np.ndarray, noise: float
+) -> np.ndarray:
+    """Counts (blocks,) of this variance, moved to where noisy sums of their features (features, blocks) say as well.
+
+    Counts near 0 move less; all add up to what they did.
+    """
+    free = variance * counts / (counts + math.sqrt(variance) + 1e-300)
+    rows = np.vstack([features, np.ones(len(counts))])
+    left = np.append(sums - features @ counts, 0.0)
+    joint = (rows * free) @ rows.T + np.diag(np.append(np.full(len(features), noise), 1e-6))
+    return nearest_counts(counts + free * (np.linalg.solve(joint, left) @ rows), float(counts.sum()))
