@@ -99,6 +99,15 @@ class Cells:
         middle = (self.lower + self.upper) / 2
         return np.log1p((middle - self.lower[0]) / self.unit) if self.unit is not None else middle
 
+    @property
+    def widths(self) -> np.ndarray:
+        """Widths (blocks of numbers,) of blocks, on the scale on which cells are even."""
+        last = np.append(np.flatnonzero(np.diff(self.block[: len(self.lower)])), len(self.lower) - 1)
+        if self.levels:
+            return np.ones(len(last))
+        ends = self.upper[last] + self.whole - self.lower[0]
+        return np.diff(np.log1p(ends / self.unit) if self.unit is not None else ends, prepend=0.0)
+
     def codes(self, values: np.ndarray, gone: np.ndarray) -> np.ndarray:
         """The cell (n,) of each value; those that are `gone` (n,) lie in the gaps'. Raise `InputError`.
 

@@ -19,6 +19,8 @@ from alphasynth.raking.cells import Cells
 SCALE, FARTHEST = 16, 8.0
 # Levels with a contrast of their own, at the most: the most frequent ones.
 CONTRASTS = 6
+# Powers of a number that are measured at least, if not in pairs: its sd is what pairs need first.
+ALONE = 2
 # What is left of a feature without those before it, below which it says nothing new.
 NOTHING_NEW = 1e-3
 CHUNK = 8_192
@@ -33,13 +35,14 @@ class Features:
 
 
 def features_of(cells: Cells, share: np.ndarray, degree: int) -> Features:
-    """Features of a column whose cells have these shares: multiples of 1 / SCALE.
+    """Features of a column whose cells have these shares, up to a degree in pairs: multiples of 1 / SCALE.
 
     A skewed number's logarithm has them, and so has the number itself, up to its square, which decides its sd.
     """
     candidates = [np.ones(cells.size)]
     if cells.gap:
         candidates.append((np.arange(cells.size) == cells.size - 1).astype(float))
+    alone: list[np.ndarray] = []
     if cells.nominal:
         frequent = np.argsort(-share[: cells.size - cells.gap], kind="stable")[:CONTRASTS]
         candidates += [(np.arange(cells.size) == level).astype(float) for level in frequent]
@@ -47,11 +50,13 @@ def features_of(cells: Cells, share: np.ndarray, degree: int) -> Features:
         value = np.append(cells.value, np.zeros(int(cells.gap)))
         there = np.arange(cells.size) < len(cells.value)
         spread = np.ptp(cells.value) or 1.0
-        candidates += [np.where(there, (value / spread) ** power, 0.0) for power in range(1, degree + 1)]
+        powers = [np.where(there, (value / spread) ** power, 0.0) for power in range(1, max(degree, ALONE) + 1)]
+        candidates, alone = candidates + powers[:degree], powers[degree:]
     in_pairs = len(_orthonormal(candidates, share))
     if cells.unit is not None:
         middle = np.append((cells.lower + cells.upper) / 2 - cells.lower[0], np.zeros(int(cells.gap)))
-        candidates += [(middle / middle.max()) ** power for power in (1, 2)]
+        alone += [(middle / middle.max()) ** power for power in (1, 2)]
+    candidates += alone
     found = np.clip(_orthonormal(candidates, share), -FARTHEST, FARTHEST)
     return Features(np.rint(found * SCALE).astype(np.int64), in_pairs)
 
@@ -108,6 +113,11 @@ class Moments:
     def size(self) -> int:
         """How many moments there are."""
         return len(self.left)
+
+    @property
+    def alone(self) -> np.ndarray:
+        """Which moments (D,) are of one column."""
+        return self.right == sum(len(table) for table in self.tables)
 
     def uncut(self, codes: Sequence[np.ndarray]) -> np.ndarray:
         """Vectors (rows, D) of records whose columns lie in these cells, in whole numbers."""

@@ -8,6 +8,9 @@ import numpy as np
 
 # Standard deviations of the noise from which on two halves of a stretch of cells are held to differ.
 APART = 3.0
+# Where stretches are cut in two; by what part of their mean halves may differ, and how often, at first; passes.
+CUTS = (0.5, 0.35, 0.65, 0.42, 0.58, 0.25, 0.75)
+SIZES, FIRST_GUESS, PASSES = np.array([0.0, 0.05, 0.15, 0.4, 1.0]), np.array([1.0, 0.5, 0.5, 0.5, 0.5]), 3
 
 
 def nearest_counts(noisy: np.ndarray, n: float) -> np.ndarray:
@@ -60,6 +63,44 @@ def _halves_differ(noisy: np.ndarray, deviation: float, apart: float) -> bool:
     middle = len(noisy) // 2
     left, right = noisy[:middle], noisy[middle:]
     return bool(abs(left.mean() - right.mean()) > apart * deviation * math.sqrt(1 / len(left) + 1 / len(right)))
+
+
+def shrunk(noisy: np.ndarray, deviation: float, n: float) -> np.ndarray:
+    """Counts (cells,) of cells in order that add up to n: what halves of stretches differ by, less of it the noisier.
+
+    How much stretches differ is learnt from all of them. The average over several ways to cut, so that none shows.
+
+    >>> shrunk(np.array([10.0, 12.0, 90.0, 88.0]), 0.01, 200.0).round().tolist()
+    [10.0, 12.0, 90.0, 88.0]
+    """
+    return np.mean([_shrunk_by(noisy, deviation, n, cut) for cut in CUTS], axis=0)
+
+
+def _shrunk_by(noisy: np.ndarray, deviation: float, n: float, cut: float) -> np.ndarray:
+    """Empirical Bayes: halves differ by a multiple of their mean, of a size that is one of `SIZES`."""
+    sums, likely = np.concatenate([[0.0], np.cumsum(noisy)]), FIRST_GUESS / FIRST_GUESS.sum()
+    found = np.zeros(len(noisy))
+    for _ in range(PASSES):
+        seen = FIRST_GUESS.copy()
+        waiting = [(0, len(noisy), n / len(noisy))]
+        while waiting:
+            first, end, mean = waiting.pop()
+            if end - first == 1:
+                found[first] = mean
+                continue
+            middle = first + min(max(round((end - first) * cut), 1), end - first - 1)
+            left, right = middle - first, end - middle
+            apart = (sums[middle] - sums[first]) / left - (sums[end] - sums[middle]) / right
+            noise, usual = deviation**2 * (1 / left + 1 / right), (2 * mean * SIZES) ** 2
+            speaks_for = likely * np.exp(-0.5 * apart**2 / (noise + usual)) / np.sqrt(noise + usual) + 1e-300
+            speaks_for /= speaks_for.sum()
+            seen += speaks_for
+            apart *= float((speaks_for * usual / (noise + usual)).sum())
+            apart = min(max(apart, -mean * (left + right) / right), mean * (left + right) / left)
+            waiting.append((first, middle, max(mean + apart * right / (left + right), 0.0)))
+            waiting.append((middle, end, max(mean - apart * left / (left + right), 0.0)))
+        likely = seen / seen.sum()
+    return found
 
 
 def joined(counts: np.ndarray, least: float, ordered: bool) -> np.ndarray:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
 from alphasynth.raking.cells import Cells
-from alphasynth.raking.margins import even_where_alike, joined, nearest_counts
+from alphasynth.raking.margins import even_where_alike, joined, nearest_counts, shrunk
 from alphasynth.raking.settings import Parts
 from alphasynth.raking.sums import Confidential, Margin, Noisy
+from alphasynth.raking.tails import with_tails
 
-# Numbers in so many blocks or more are smoothed, where halves of a stretch differ by less than so many deviations.
-MANY, FAINT = 12, 1.5
+# Numbers in so many blocks or more are smoothed.
+MANY = 12
 # Blocks that are small are joined where pairs are counted: below this share of the rows, or so many deviations.
 SMALL, FEW_DEVIATIONS, FEW_BLOCKS = 1 / 200, 2.0, 8
 
@@ -36,7 +38,11 @@ class OneWay:
 def one_way(table: Confidential, columns: Sequence[Cells], parts: Parts) -> list[OneWay]:
     """One-way counts of all columns: of blocks, and with less of the budget of fine cells."""
     blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
-    noisy = table.counts(blocks, "blocks", parts.blocks)
+    shares = [math.isqrt(100 * cells.blocks) for cells in columns]
+    noisy = [
+        table.counts([each], "blocks", parts.blocks * Fraction(share, sum(shares)))[0]
+        for each, share in zip(blocks, shares, strict=True)
+    ]
     finer = [j for j, cells in enumerate(columns) if cells.size > cells.blocks]
     margins = [Margin((j,), (np.arange(columns[j].size),)) for j in finer]
     fine = dict(zip(finer, table.counts(margins, "cells", parts.cells), strict=True)) if finer else {}
@@ -61,5 +67,21 @@ def _counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
     numbers = cells.blocks - cells.gap
     if cells.nominal or numbers < MANY:
         return counts
-    inside = even_where_alike(noisy.sums[:numbers], math.sqrt(noisy.variance), counts[:numbers].sum(), FAINT)
+    deviation = math.sqrt(noisy.variance)
+    inside = shrunk(noisy.sums[:numbers], deviation, counts[:numbers].sum())
+    inside = with_tails(inside, noisy.sums[:numbers], deviation, cells.widths)
     return np.append(inside, counts[numbers:])
+
+
+def with_moments(
+    counts: np.ndarray, variance: float, features: np.ndarray, sums: np.ndarray, noise: float
+) -> np.ndarray:
+    """Counts (blocks,) of this variance, moved to where noisy sums of their features (features, blocks) say as well.
+
+    Counts near 0 move less; all add up to what they did.
+    """
+    free = variance * counts / (counts + math.sqrt(variance) + 1e-300)
+    rows = np.vstack([features, np.ones(len(counts))])
+    left = np.append(sums - features @ counts, 0.0)
+    joint = (rows * free) @ rows.T + np.diag(np.append(np.full(len(features), noise), 1e-6))
+    return nearest_counts(counts + free * (np.linalg.solve(joint, left) @ rows), float(counts.sum()))

@@ -16,6 +16,29 @@ import numpy as np
 FARTHEST, INNER, SETTLED = 2.0, 30, 1e-9
 # A step by an old curvature has helped if it left less than this of what there was to do.
 STILL_HELPS = 0.5
+# Below so many times the sampling variance, noise lets all moments be held, even those that agree with the pool.
+LOUD = 4.0
+# How much further than sampling error truths may lie from the pool, in variances; passes to learn how often.
+FURTHER, PASSES = np.array([0.0, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0]), 40
+
+
+def kept_of(apart: np.ndarray, square: np.ndarray, noise: float) -> np.ndarray:
+    """What part of each difference (D,) from the pool is kept, given its sampling variances (D,): empirical Bayes.
+
+    True differences have one of `FURTHER` times the sampling variance; how often, all of them tell together.
+
+    >>> kept_of(np.array([0.1, -0.2, 0.1, 30.0]), np.ones(4), 1.0).round(1).tolist()
+    [0.0, 0.0, 0.0, 1.0]
+    """
+    usual = FURTHER * square[:, None]
+    log_like = -0.5 * apart[:, None] ** 2 / (usual + noise) - 0.5 * np.log(usual + noise)
+    like = np.exp(log_like - log_like.max(axis=1, keepdims=True))
+    often = np.full(len(FURTHER), 1 / len(FURTHER))
+    for _ in range(PASSES):
+        speaks_for = like * often
+        speaks_for /= speaks_for.sum(axis=1, keepdims=True)
+        often = (speaks_for.sum(axis=0) + 1 / len(FURTHER)) / (len(apart) + 1)
+    return (speaks_for * usual / (usual + noise)).sum(axis=1)
 
 
 @dataclass(eq=False)
@@ -65,7 +88,7 @@ class MomentTerm:
     vectors: np.ndarray = field(repr=False)
     noisy: np.ndarray = field(repr=False)
     noise: float
-    variance: float
+    variance: np.ndarray = field(repr=False)
     tilt: np.ndarray = field(repr=False)
     curvature: tuple[np.ndarray, bool] | None = field(default=None, repr=False)
     steepness: float = np.inf
@@ -73,20 +96,28 @@ class MomentTerm:
     @classmethod
     def of(cls, vectors: np.ndarray, noisy: np.ndarray, variance: float) -> MomentTerm:
         """A term at the start."""
-        return cls(vectors, noisy, variance, variance, np.zeros(len(noisy)))
+        return cls(vectors, noisy, variance, np.full(len(noisy), variance), np.zeros(len(noisy)))
 
-    def loosened(self, weights: np.ndarray) -> None:
-        """Let the fit go as far from the pool as the noisy sums say the truth lies."""
-        square = float(weights @ np.einsum("ij,ij->i", self.vectors, self.vectors))
-        apart = ((self.noisy - self._sums(weights)) ** 2).sum() - len(self.noisy) * self.variance
-        self.variance /= max(apart / max(square, 1e-300), 1.0)
+    def loosened(self, weights: np.ndarray, groups: np.ndarray) -> None:
+        """Let the fit go as far from the pool as the noisy sums of each group (D,) say the truth lies."""
+        square = np.einsum("ij,ij,i->j", self.vectors, self.vectors, weights.astype(self.vectors.dtype))
+        square = np.maximum(square.astype(np.float64), 1e-300)
+        apart = self.noisy - self.sums(weights)
+        for group in np.unique(groups):
+            of = groups == group
+            kept = np.clip(kept_of(apart[of], square[of], self.noise), 1e-6, 1 - 1e-9)
+            mixed = square[of] * (1 - kept) / kept
+            if self.noise <= LOUD * np.median(square[of]):
+                gain = ((apart[of] ** 2).sum() - of.sum() * self.noise) / square[of].sum()
+                mixed = np.minimum(mixed, self.noise / max(gain, 1.0))
+            self.variance[of] = mixed
 
     def step(self, log_weights: np.ndarray) -> float:
         """A Newton step for all moments together, in place; how far it went, in logarithms of weights."""
         from scipy.linalg import cho_factor, cho_solve
 
         weights = np.exp(log_weights)
-        slope = self.noisy - self._sums(weights) - self.variance * self.tilt
+        slope = self.noisy - self.sums(weights) - self.variance * self.tilt
         steepness = float(np.abs(slope).max())
         if self.curvature is None or steepness > STILL_HELPS * self.steepness:
             scaled = self.vectors * np.sqrt(weights)[:, None].astype(self.vectors.dtype)
@@ -101,7 +132,7 @@ class MomentTerm:
         log_weights += part * change
         return float(np.abs(change).max())
 
-    def _sums(self, weights: np.ndarray) -> np.ndarray:
+    def sums(self, weights: np.ndarray) -> np.ndarray:
         """What the weights make, in the vectors' own precision: a wider copy of them would not fit."""
         return (weights.astype(self.vectors.dtype) @ self.vectors).astype(np.float64)
 

@@ -17,7 +17,7 @@ import numpy as np
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.constraints import Constraint
 from alphasynth.raking.features import SCALE, Moments, features_of
-from alphasynth.raking.one_way import OneWay, one_way
+from alphasynth.raking.one_way import OneWay, one_way, with_moments
 from alphasynth.raking.pool import draw_given, draw_tree, pair_table
 from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake, redrawn
 from alphasynth.raking.rows import Wanted, choose_rows
@@ -30,12 +30,17 @@ KNOWN = 1e-6
 # A record's vector is so many times the root of its number of entries long, about, in standard deviations; noise of
 # more than so many standard errors of a moment calls for fewer moments.
 USUAL_LENGTH, MOST_NOISE = 2.5, 1.2
+# Noise of more than so many calls for fewer tables too. A standard deviation of a moment, in the units of vectors.
+MUCH_NOISE, UNIT = 3.0, 2 * SCALE**2
+TINY = 1e-9
 # Turns of all terms at the end, and then of the columns' counts alone, which are known best.
 LAST, FINISH = 40, 4
 # Pairs that rows are made to agree with, measured or not, at the most.
 MOST_PAIRS = 100
 # How much more a column's counts matter than a pair's, when rows are made to agree with both.
-OF_COLUMNS = 3.0
+OF_COLUMNS = 8.0
+# Columns' counts are held as tightly as the tightest of moments, but for a few.
+MOST_OF_ALL = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +74,7 @@ def fit(
     constraints: Sequence[Constraint] = (),
 ) -> Fitted:
     """Measure a confidential table and fit a weighted pool to what was measured; no row of it breaks a constraint."""
-    parts = settings.parts(columns)
+    parts = settings.parts(columns, _scarce(table, columns, settings))
     one = one_way(table, columns, parts)
     pairs = [Margin((a, b), (one[a].cells, one[b].cells)) for a, b in itertools.combinations(range(len(columns)), 2)]
     choice = parts.choices / max(len(columns) - 1 + parts.pairs_more, 1)
@@ -78,18 +83,26 @@ def fit(
     codes = draw_pool(rng, columns, one, measured, settings.pool_rows(table.n))
     codes = kept_rows(constraints, columns, codes)
     log_weights = np.full(len(codes[0]), math.log(table.n / len(codes[0])))
-    moments = _moments(table, columns, one, codes, settings)
+    moments = _moments(table, columns, one, codes, settings, parts.moments)
     blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
     terms: list[Term] = [TableTerm.of(np.zeros(len(codes[0]), np.int64), np.array([float(table.n)]), KNOWN)]
-    known = [*zip(blocks, (each.noisy for each in one), strict=True), *measured]
+    counts = [
+        Noisy(np.bincount(cells.block, each.fine), each.noisy.variance)
+        for cells, each in zip(columns, one, strict=True)
+    ]
+    known = [*zip(blocks, counts, strict=True), *measured]
     terms += [TableTerm.of(margin.place(codes), noisy.sums, noisy.variance) for margin, noisy in known]
     noisy = table.moments(moments, "moments", parts.moments)
-    terms.append(MomentTerm.of(_vectors(moments, codes), noisy.sums, noisy.variance))
-    for term in terms[1:]:
+    moment_term = MomentTerm.of(_vectors(moments, codes), noisy.sums, noisy.variance)
+    terms.append(moment_term)
+    tables = [term for term in terms[1:] if isinstance(term, TableTerm)]
+    for term in tables:
         term.loosened(np.exp(log_weights))
+    moment_term.loosened(np.exp(log_weights), moments.alone)
     # What is known best must not give way to what the pool is far from: columns' counts are held as tightly as moments.
-    loosest = max(term.noise / term.variance for term in terms[1:])
-    for term in terms[1 : 1 + len(columns)]:
+    of_moments = float(np.quantile(moment_term.noise / moment_term.variance, MOST_OF_ALL))
+    loosest = max(of_moments, *(term.noise / term.variance for term in tables))
+    for term in tables[: len(columns)]:
         term.variance = term.noise / loosest
     rake(log_weights, terms, 8)
     left = [pair for pair in pairs if pair not in tree]
@@ -102,6 +115,7 @@ def fit(
         terms.append(term)
         rake(log_weights, terms, 2)
     rake(log_weights, terms, LAST)
+    _improve(tables, columns, codes, np.exp(log_weights), (moments, moment_term))
     rake(log_weights, terms[: 1 + len(columns)], FINISH)
     # Rows are to agree with all pairs of a narrow table, and with those of a wide one that were measured.
     agree = pairs if len(pairs) <= MOST_PAIRS else [pair for pair in pairs if pair not in left]
@@ -143,22 +157,55 @@ def draw_pool(
 def _within(one: OneWay) -> np.ndarray:
     """Counts of fine cells by the cell that they are in, (cells, fine cells); a cell is never empty."""
     inside = one.cells == np.arange(one.cells.max() + 1)[:, None]
-    return inside * (one.fine + 1e-9)
+    return inside * (one.fine + TINY)
+
+
+def _scarce(table: Confidential, columns: Sequence[Cells], settings: Raked) -> bool:
+    """Whether moments of the lowest degree have noise of many standard errors: public numbers alone tell."""
+    size = len(columns) * (len(columns) + 3) // 2
+    length = math.ceil(USUAL_LENGTH * UNIT * math.sqrt(size))
+    deviation = table.deviation(length, size, settings.parts(columns).moments)
+    return deviation > MUCH_NOISE * UNIT * math.sqrt(table.n)
 
 
 def _moments(
-    table: Confidential, columns: Sequence[Cells], one: Sequence[OneWay], codes: Sequence[np.ndarray], settings: Raked
+    table: Confidential,
+    columns: Sequence[Cells],
+    one: Sequence[OneWay],
+    codes: Sequence[np.ndarray],
+    settings: Raked,
+    part: Fraction,
 ) -> Moments:
     """Moments whose vectors are cut where few rows of the pool are; of a degree that noise allows."""
-    part, unit = settings.parts(columns).moments, 2 * SCALE**2
     important = [number for number, cells in enumerate(columns) if cells.name in settings.response]
     for degree in range(settings.degree, 0, -1):
         features = [features_of(c, o.fine / o.fine.sum(), degree) for c, o in zip(columns, one, strict=True)]
         found = Moments.of(features, important)
-        length = math.ceil(USUAL_LENGTH * unit * math.sqrt(found.size))
-        if table.deviation(length, found.size, part) <= MOST_NOISE * unit * math.sqrt(table.n):
+        length = math.ceil(USUAL_LENGTH * UNIT * math.sqrt(found.size))
+        if table.deviation(length, found.size, part) <= MOST_NOISE * UNIT * math.sqrt(table.n):
             break
     return replace(found, length=max(math.ceil(np.quantile(found.lengths(codes), settings.quantile)), 1))
+
+
+def _improve(
+    terms: Sequence[TableTerm],
+    columns: Sequence[Cells],
+    codes: Sequence[np.ndarray],
+    weights: np.ndarray,
+    measured: tuple[Moments, MomentTerm],
+) -> None:
+    """Let columns' counts agree with the moments of single columns too, by how well each is known, in place."""
+    moments, term_of_all = measured
+    # What is cut off records' vectors is taken to be what is cut off the pool's.
+    left = (term_of_all.noisy - term_of_all.sums(weights))[moments.alone]
+    scale, first = moments.scale[moments.alone] * SCALE, 0
+    for term, cells, code, table in zip(terms, columns, codes, moments.tables, strict=False):
+        of = slice(first, first + len(table))
+        first += len(table)
+        features, fine = table * scale[of, None], np.bincount(code, weights, minlength=cells.size) + TINY
+        inside = np.array([np.bincount(cells.block, fine * each) for each in features]).reshape(len(table), -1)
+        means = inside.reshape(len(table), cells.blocks) / np.bincount(cells.block, fine)
+        term.noisy = with_moments(term.noisy, term.noise, means, left[of] + features @ fine, term_of_all.noise)
 
 
 def _vectors(moments: Moments, codes: Sequence[np.ndarray]) -> np.ndarray:
@@ -187,7 +234,6 @@ def draw_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.nd
     """Fine cells (rows,) of every column of the one table that is nearest to the fit."""
     places = [margin.place(fitted.codes) for margin in fitted.margins]
     matter = [OF_COLUMNS if len(margin.columns) == 1 else 1.0 for margin in fitted.margins]
-    unit = np.float32(1 / (2 * SCALE**2))  # vectors in standard deviations
-    wanted = Wanted(places, matter, fitted.moments.vectors * unit)
+    wanted = Wanted(places, matter, fitted.moments.vectors * np.float32(1 / UNIT))
     chosen = choose_rows(rng, fitted.weights, rows, wanted)
     return [column[chosen] for column in fitted.codes]

@@ -9,8 +9,9 @@ import numpy as np
 
 from alphasynth.raking.pool import spaced
 
-# Exchanges are tried for so many rows at a time, a part of all at first, among so many times as many.
-FIRST_PART, AMONG, ROUNDS, FEWEST = 20, 8, 300, 1
+# Exchanges are tried for so many rows at a time, a part of all at first, among so many times as many and no fewer than
+# so many; half as many after so many tries that did not help.
+FIRST_PART, AMONG, FEWEST, TRIES, ROUNDS = 20, 8, 64, 3, 400
 Sums = tuple[list[np.ndarray], np.ndarray]
 
 
@@ -49,21 +50,22 @@ def choose_rows(rng: np.random.Generator, weights: np.ndarray, rows: int, wanted
     chosen = _drawn(rng, weights, rows)
     aim = wanted.sums(weights * (rows / weights.sum()))
     off = _less(aim, wanted.of_rows(chosen, aim))
-    steps, batch = np.cumsum(weights), max(rows // FIRST_PART, 1)
+    steps, batch, failed = np.cumsum(weights), max(rows // FIRST_PART, 1), 0
     for _ in range(ROUNDS):
-        if batch < FEWEST:
-            break
-        new = np.searchsorted(steps, rng.random(AMONG * batch) * steps[-1], side="right")
-        old = rng.choice(rows, min(AMONG * batch, rows), replace=False)
+        size = max(AMONG * batch, FEWEST)
+        new = np.searchsorted(steps, rng.random(size) * steps[-1], side="right")
+        old = rng.choice(rows, min(size, rows), replace=False)
         gain, loss = wanted.worth(off, new), wanted.worth(off, chosen[old])
-        size = min(batch, len(old))
-        new, old = new[np.argsort(-gain)[:size]], old[np.argsort(loss)[:size]]
+        few = min(batch, len(old))
+        new, old = new[np.argsort(-gain)[:few]], old[np.argsort(loss)[:few]]
         moved = _less(_less(off, wanted.of_rows(new, aim)), wanted.of_rows(chosen[old], aim), -1)
         if wanted.far(moved) < wanted.far(off):
-            off = moved
+            off, failed = moved, 0
             chosen[old] = new
-        else:
-            batch //= 2
+        elif (failed := failed + 1) == TRIES:
+            batch, failed = batch // 2, 0
+            if batch == 0:
+                break
     return chosen
 
 

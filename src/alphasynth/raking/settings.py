@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from alphasynth.raking.cells import Cells
@@ -37,17 +37,25 @@ class Raked:
     blocks: int = 45
     cells: int = 4
     choices: int = 4
-    tree: int = 22
-    moments: int = 32
-    more: int = 18
+    tree: int = 18
+    moments: int = 44
+    more: int = 12
     degree: int = 2
     pairs_more: int = 6
     pool: int = 4
     quantile: float = 0.9
     response: tuple[str, ...] = ()
 
-    def parts(self, columns: Sequence[Cells]) -> Parts:
-        """Parts of the budget that add up to all of it; what there is nothing of has none."""
+    def parts(self, columns: Sequence[Cells], scarce: bool = False) -> Parts:
+        """Parts of the budget that add up to all of it; what there is nothing of has none.
+
+        A `scarce` budget buys few counts of pairs, which noise would cover, and more of moments.
+        """
+        if scarce:
+            tables = self.tree + self.more
+            tree, more = max(tables // 4, 1), max(tables // 15, 1)
+            moments = self.moments + tables - tree - more
+            return replace(self, tree=tree, more=more, moments=moments, pairs_more=1).parts(columns)
         pairs = len(columns) * (len(columns) - 1) // 2
         more = min(self.pairs_more, pairs - (len(columns) - 1)) if pairs else 0
         several = len(columns) > 1

@@ -1,0 +1,61 @@
+"""Tails of a number's counts, where single blocks are lost in noise: the shape of what is next to them goes on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Blocks of fewer rows than so many deviations of the noise are a tail's, from the first or last of all inwards,
+# as long as it has less than this part of the rows.
+CLEAR, SMALL = 3.0, 0.1
+# A shape is fitted to so many blocks next to the tail, at the most, and is a parabola (in logarithms) if there are so
+# many at least; a tail falls at least so fast from one block to the next, and fast where there is no shape.
+NEXT_TO, FOR_PARABOLA, LEAST_FALL, FAST = 10, 5, 0.15, 0.7
+# A shape may be wrong by this part of it: as a whole, and block by block.
+WRONG = 0.7
+
+
+def with_tails(counts: np.ndarray, noisy: np.ndarray, deviation: float, widths: np.ndarray) -> np.ndarray:
+    """Counts (blocks,) of blocks of these widths whose tails at both ends follow the shape of what is next to them.
+
+    >>> true = np.array([500.0, 300, 150, 60, 20, 6, 0, 0, 0, 0])
+    >>> with_tails(np.maximum(true, 7), true + 7, 12.0, np.ones(10)).round().tolist()
+    [498.0, 298.0, 148.0, 58.0, 28.0, 16.0, 9.0, 6.0, 3.0, 2.0]
+    """
+    clear = counts >= CLEAR * deviation
+    before = counts.sum()
+    for turned in (slice(None), slice(None, None, -1)):
+        counts = _upper(counts[turned], noisy[turned], deviation, widths[turned])[turned]
+    return np.maximum(counts + clear * (before - counts.sum()) / max(clear.sum(), 1), 0.0)
+
+
+def _upper(counts: np.ndarray, noisy: np.ndarray, deviation: float, widths: np.ndarray) -> np.ndarray:
+    beyond = np.append(np.cumsum(counts[::-1])[::-1][1:], 0.0)
+    clear = np.flatnonzero((counts >= CLEAR * deviation) | (beyond >= SMALL * counts.sum()))
+    if not len(clear) or clear[-1] == len(counts) - 1:
+        return counts
+    start = int(clear[-1]) + 1
+    shape = _shape(counts[:start], deviation, widths[:start], len(counts) - start) * widths[start:]
+    # How much there is in all, then block by block: what the shape says and what was counted, by how well each knows.
+    expected, found = shape.sum(), noisy[start:].sum()
+    known = (WRONG * expected) ** 2 / ((WRONG * expected) ** 2 + len(shape) * deviation**2)
+    shape = shape * max(1 + known * (found / expected - 1), 0.05)
+    known_each = (WRONG * shape) ** 2 / ((WRONG * shape) ** 2 + deviation**2)
+    return np.append(counts[:start], np.maximum(shape + known_each * (noisy[start:] - shape), 0.0))
+
+
+def _shape(counts: np.ndarray, deviation: float, widths: np.ndarray, blocks: int) -> np.ndarray:
+    """Rows for a unit of width in so many blocks beyond these."""
+    first = max(int(np.argmax(counts / widths)), len(counts) - NEXT_TO)
+    near, at = np.maximum(counts[first:], deviation / 2), np.arange(first - len(counts) + 1, 1.0)
+    heights = np.log(near / widths[first:])
+    beyond, top = np.arange(1.0, blocks + 1), heights[-1]
+    weights = near / np.sqrt(near + deviation**2)
+    steps = np.full(blocks, FAST)
+    for degree in (2, 1):
+        if len(near) >= (FOR_PARABOLA if degree == 2 else 2):
+            fitted = np.polyfit(at, heights, degree, w=weights)
+            if degree == 1 or fitted[0] <= 0:
+                curve = np.polyval(fitted, np.arange(0.0, blocks + 1))
+                top, steps = curve[0], -np.diff(curve)
+                break
+    return np.exp(top - np.cumsum(np.maximum(steps, LEAST_FALL))) if len(beyond) else np.zeros(0)
