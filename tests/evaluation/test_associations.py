@@ -9,7 +9,9 @@ from scipy import stats
 
 from alphasynth.errors import InputError
 from alphasynth.evaluation import associations
-from alphasynth.evaluation.associations import CRAMER, ETA, SPEARMAN, association, pairs, regress
+from alphasynth.evaluation.associations import CRAMER, ETA, SPEARMAN, all_associations, association, pairs, regress
+from alphasynth.evaluation.values import read_records
+from alphasynth.tables.declared import Declared
 from alphasynth.tables.records import Records
 
 
@@ -54,6 +56,19 @@ class TestAssociations:
     def test_a_column_that_does_not_vary_has_none(self):
         database = records(pd.DataFrame({"x": [1, 2], "y": [3, 3], "g": ["a", "a"], "h": ["b", "c"]}))
         assert all(np.isnan(association(database, p)) for p in pairs(database) if {"y", "g"} & {p.one, p.other})
+
+    def test_those_of_all_pairs_are_those_one_by_one(self):
+        """Columns with gaps, categories first, a column that does not vary: the fast path equals the slow one."""
+        table = self.table().assign(y=lambda t: t["y"].where(t["x"] > 3), constant=1, last=lambda t: -t["x"])
+        table = table[["h", "x", "y", "g", "constant", "last"]]
+        database = read_records(table, list(table), {"y": Declared(missing="model")})
+        wanted = pairs(database)
+        slow = [association(database, pair) for pair in wanted]
+        assert np.isnan(slow).any()
+        assert np.isfinite(slow).sum() > 10
+        assert all_associations(database, wanted) == pytest.approx(slow, abs=1e-12, nan_ok=True)
+        one = records(pd.DataFrame({"x": [1, 1], "y": [2, 2]}))
+        assert np.isnan(all_associations(one, pairs(one))).all()
 
 
 class TestRegressions:

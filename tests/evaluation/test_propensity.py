@@ -175,3 +175,23 @@ class TestPropensity:
         logistic, tree = propensities(rng(), records(frame), [records(frame)])
         assert (logistic.pmse, tree.pmse) == (0, 0)
         assert np.isnan(logistic.standardised)
+
+
+def test_independent_columns_are_those_of_the_tall_matrix():
+    """Found from its triangle: the same columns that pivots of the whole matrix keep."""
+    from scipy.linalg import qr
+
+    generator = rng(4)
+    features = generator.normal(size=(200, 6))
+    features = np.column_stack([features, features[:, 0] - 2 * features[:, 1], features[:, 2], np.ones(200)])
+    counts = generator.integers(1, 5, 200)
+    kept = propensity._independent(features, counts)
+    centred = features - np.average(features, axis=0, weights=counts)
+    spread = np.sqrt(np.average(centred**2, axis=0, weights=counts))
+    scaled = centred[:, :-1] / spread[:-1]  # the last one does not vary
+    _, triangle, order = qr(np.sqrt(counts)[:, None] * scaled, mode="economic", pivoting=True)
+    pivots = np.abs(np.diag(triangle))
+    expected = np.sort(order[: int((pivots > 1e-8 * pivots[0]).sum())])
+    assert len(expected) == 6
+    assert np.linalg.matrix_rank(kept) == kept.shape[1] == 6
+    assert kept == pytest.approx(scaled[:, expected], abs=1e-12)

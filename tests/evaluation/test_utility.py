@@ -11,10 +11,12 @@ from scipy import stats
 
 import alphasynth as syn
 from alphasynth.errors import InputError
+from alphasynth.evaluation import utility
 from alphasynth.evaluation.associations import ETA
 from alphasynth.evaluation.distances import distances, mean_distances
 from alphasynth.evaluation.utility import evaluate
-from alphasynth.evaluation.values import Values
+from alphasynth.evaluation.values import Values, read_records
+from alphasynth.tables.declared import Declared
 
 COLUMNS = st.lists(st.integers(0, 30), min_size=2, max_size=40)
 
@@ -191,3 +193,13 @@ class TestEvaluate:
         assert found.comparisons == ()
         assert found.coefficients == ()
         assert len(found.associations) == 1
+
+
+@pytest.mark.parametrize("values", [[0, 1, 1, 3], [0.5, 2.0, 2.0, -1.25], [1.0, 2.0, 2.0, 5.0]])
+def test_shares_of_numbers_are_those_of_their_words(values):
+    """Distinct numbers are put into words, not all rows'; gaps take no part."""
+    frame = pd.DataFrame({"x": [*values, None], "z": range(5)})
+    table = read_records(frame, ["x", "z"], {"x": Declared(missing="model")})
+    words = [str(v) if any(w != int(w) for w in [*values, 0]) else str(int(v)) for v in map(float, values)]
+    expected = pd.Series(words).value_counts(normalize=True).to_dict()
+    assert utility._level_shares(table, "x") == pytest.approx(expected)

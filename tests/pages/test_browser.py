@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import json
 
 import numpy as np
 import pandas as pd
@@ -41,11 +42,18 @@ def runs(tmp_path_factory, mixture):
     second = ["--formula", f"`{EVIL}` ~ age + C(sex)", "--public", "age,sex", "--mechanism", "SW", "--m", "1"]
     second += ["--seed", "4"]
     assert run_command(["synthesize", f"{folder}/pay.parquet", *second, *common, "--out", f"{folder}/hostile"]) == 0
+    pd.DataFrame({EVIL: pay, "age": age, "sex": sex}).to_parquet(folder / "whole.parquet")
+    (folder / "columns.toml").write_text(
+        f"[column.{json.dumps(EVIL)}]\nlimits = [0, 60]\nwhole = true\n[column.age]\nlimits = [20, 70]\nwhole = true\n"
+        '[column.sex]\nlevels = ["f", "m"]\n'
+    )
+    third = ["--columns", f"{folder}/columns.toml", "--mechanism", "Raked", "--epsilon", "4", "--m", "2", "--quiet"]
+    assert run_command(["synthesize", f"{folder}/whole.parquet", *third, "--out", f"{folder}/whole"]) == 0
     patch.undo()
     return folder
 
 
-PAGES = ["plain/confidential", "plain/release", "hostile/confidential", "hostile/release"]
+PAGES = [f"{run}/{part}" for run in ("plain", "hostile", "whole") for part in ("confidential", "release")]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -202,6 +210,22 @@ def test_marks_answer_to_the_mouse(browser, runs):
     assert box["x"] + box["width"] <= 1_400
     over(tab.locator("h1"))
     assert not tip.is_visible()
+
+
+def test_tiles_and_shares_and_estimates_answer_too(browser, runs):
+    opened = Opened(browser, runs / "whole/confidential/report.html")
+    tab = opened.tab
+    tip = tab.locator("#tip")
+    over(tab.locator("#figure-pairs .tile").nth(1))
+    assert "TV" in tip.inner_text()
+    assert "by chance" in tip.inner_text()
+    over(tab.locator("#figure-pairs_by_cell .tile").first)
+    assert "of rows" in tip.inner_text()
+    over(tab.locator("#figure-columns_by_block .bars rect").first)
+    assert "confidential" in tip.inner_text()
+    over(tab.locator("#figure-coefficients .points circle").first)
+    assert "95 % interval" in tip.inner_text()
+    assert opened.said == []
 
 
 def test_the_value_under_the_pointer_is_right(browser, runs):

@@ -47,7 +47,7 @@ def coefficient_intervals(found: Mapping[str, Sequence[Coefficient]]) -> Figure 
         "and in units of its standard error."
     )
     if outside:
-        caption += f" {outside} lie beyond the axis and are drawn at its end."
+        caption += f" Beyond the axis, and drawn at its end: {outside}."
     return Figure("coefficients", "Coefficients side by side", caption, (panel,), colours([CONFIDENTIAL, *found]))
 
 

@@ -127,10 +127,11 @@ def build(
     footer: str = "",
     claim: str = "What is claimed",
     more: Sequence[page.Section] = (),
+    explained: Sequence[tuple[str, str]] = WORDS,
 ) -> page.Page:
     """The page of one run, its rounds being the outcomes, or of several synthesizers of one table.
 
-    Sections that there are `more` of come before utility.
+    Sections that there are `more` of come before utility; words are `explained` at the end.
     """
     weightings = [o.weighting for o in outcomes if o.weighting is not None]
     shown = [o for o in outcomes if o.utility is not None]
@@ -141,7 +142,7 @@ def build(
     sections.append(page.Section("utility", "Utility", _utility(records, shown, weightings)))
     if any(o.risks for o in shown):
         sections.append(page.Section("risk", "Empirical risk", _risk(shown)))
-    words = [pair for pair in WORDS if weightings or pair[0] not in OF_WEIGHTS]
+    words = [pair for pair in explained if weightings or pair[0] not in OF_WEIGHTS]
     sections.append(page.Section("words", "Words", (page.facts(*words),)))
     return page.Page(title, tuple(sections), (BANNER, *banners), footer, exact=True)
 

@@ -29,7 +29,7 @@ from alphasynth.pages.palette import shade
 
 MAP_BOTTOM = 86  # room for slanted names
 MOST_SIDES = 20  # tiles of a map that is no wider than other panels
-ROOM, LETTERS = 118, 16  # left margin of groups' names, and how much of them is shown
+ROOM, LETTERS = 126, 16  # left margin of groups' names, and how much of them is shown
 LINE = 24  # height of a row of tiles that are no squares
 SLANT = 60  # degrees
 BAR = 12  # height of a row of estimates, for each series

@@ -19,6 +19,7 @@ COLOURS = {
     "BetaDivergence": "#b82c0b",
     "Histogram": "#5c4834",
     "OpenDP": "#17bc75",
+    "Raked": "#b46e3c",
     SYNTHETIC: "#009e73",
 }
 # For labels of the user's own, in the order in which they appear.

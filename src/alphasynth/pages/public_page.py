@@ -22,6 +22,7 @@ from alphasynth.tables.grouping import Stored
 from alphasynth.tables.records import Records
 from alphasynth.tables.text_cells import WORDS
 
+OF_PARAMETERS = "Tables, and the draw of parameters that each came from"
 SPREAD_DRAWS = (
     "about what noisy sums of the records' scores say, spread by the known size of that noise and by a weak public "
     "prior; there is no posterior"
@@ -68,7 +69,11 @@ def _files(release: Release, names: list[str], tables: list[Records]) -> tuple[p
             "stand there in full."
         ),
         *([page.text(f"In these files {WORDS}.")] if release.guarded else []),
-        page.table("Tables, and the draw of parameters that each came from", ("table", "file", "draw", "rows"), lines),
+        page.table(
+            whole_table.FILES if whole_table.is_whole(release.guarantee) else OF_PARAMETERS,
+            ("table", "file", "draw", "rows"),
+            lines,
+        ),
     )
 
 
@@ -111,11 +116,18 @@ def _data(release: Release, tables: list[Records], made_columns: list[str]) -> t
         page.facts(
             ("model", _model(guarantee)),
             ("mechanism", guarantee.mechanism + (f" ({mechanism.split(';')[0]})" if mechanism else "")),
-            ("draws of parameters", f"{guarantee.m:,}, each with {counted(guarantee.tables_per_draw, 'table')}"),
+            _released(guarantee),
             ("columns declared public", public),
         ),
         *_columns(guarantee),
     )
+
+
+def _released(guarantee: PublicGuarantee) -> tuple[str, str]:
+    """How many tables there are, and draws that they came from."""
+    if whole_table.is_whole(guarantee):
+        return ("tables", whole_table.draws_words(guarantee))
+    return ("draws of parameters", f"{guarantee.m:,}, each with {counted(guarantee.tables_per_draw, 'table')}")
 
 
 def _subject(names: list[str]) -> str:
@@ -183,7 +195,7 @@ def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
             ("neighbouring databases", guarantee.neighbours),
             ("unit of privacy", guarantee.unit),
             ("records", f"{guarantee.n:,}, a number treated as public"),
-            _draws(guarantee),
+            *([] if whole_table.is_whole(guarantee) else [_draws(guarantee)]),
             *_strict_facts(guarantee),
         ),
         *contribution_tables(guarantee),
@@ -196,8 +208,6 @@ def _guarantee(guarantee: PublicGuarantee) -> tuple[page.Block, ...]:
 
 def _draws(guarantee: PublicGuarantee) -> tuple[str, str]:
     """How many draws of the parameters there were to pick from, and what they are draws of."""
-    if whole_table.is_whole(guarantee):
-        return ("draws", whole_table.draws_words(guarantee))
     if guarantee.combining == SPREAD:
         return ("draws of parameters to pick from", f"{guarantee.num_draws:,}, {SPREAD_DRAWS}")
     return ("posterior draws", f"{guarantee.num_draws:,}, by {guarantee.sampler}")

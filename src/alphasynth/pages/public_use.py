@@ -9,7 +9,7 @@ import numpy as np
 from alphasynth.evaluation.compared import Estimates, estimates
 from alphasynth.evaluation.utility import SEED
 from alphasynth.evaluation.values import is_numeric, statistics, together, values_of
-from alphasynth.pages import figures, page
+from alphasynth.pages import figures, page, whole_table
 from alphasynth.pages.measures import TAILS, VECTOR_WEIGHTS, is_vector
 from alphasynth.privacy.guarantee import SPREAD, PublicGuarantee
 from alphasynth.synthesis.release import Release
@@ -30,6 +30,7 @@ MORE_TABLES = (
     "These tables come from one draw of parameters: they give estimates, and no honest interval. More draws would have "
     "cost nothing more."
 )
+SPREAD_PARAMETERS = "The draws of parameters are spread by as much noise as their middle is off by,"
 MOST_SHOWN = 6  # tables that have a violin of their own
 ALL = "all tables"
 REACH = ("reach = t.ppf(0.975, freedom) * T**0.5", "print(q.mean(), q.mean() - reach, q.mean() + reach)")
@@ -62,7 +63,7 @@ def how_to_use(release: Release, names: list[str], tables: list[Records], respon
             )
         )
     elif guarantee.m == 1 and guarantee.combining == SPREAD:
-        blocks.append(page.warning(MORE_TABLES))
+        blocks.append(page.warning(whole_table.USE_ONE if whole_table.is_whole(guarantee) else MORE_TABLES))
     elif guarantee.m == 1:
         blocks.append(
             page.warning("These tables come from one draw of parameters: they give estimates, and no honest interval.")
@@ -70,10 +71,11 @@ def how_to_use(release: Release, names: list[str], tables: list[Records], respon
     elif guarantee.combining == SPREAD:
         blocks.append(
             page.text(
-                "The draws of parameters are spread by as much noise as their middle is off by, and rows add sampling "
-                "error as the confidential ones had: so estimates scatter between tables as they do about the truth. "
-                "With W the mean of the tables' own variances of the estimate, B its variance between draws, n = "
-                f"{guarantee.n:,} and m = {guarantee.m:,}, the variance is T = V + B/m, V = B - W + W rows/n, which is "
+                f"{whole_table.USE_SPREAD if whole_table.is_whole(guarantee) else SPREAD_PARAMETERS} and rows add "
+                "sampling error as the confidential ones had: so estimates scatter between tables as they do about the "
+                "truth. With W the mean of the tables' own variances of the estimate, B its variance between draws, "
+                f"n = {guarantee.n:,} and m = {guarantee.m:,}, the variance is T = V + B/m, V = B - W + W rows/n, "
+                "which is "
                 "(1 + 1/m) B for tables of n rows, and Student's t with (m - 1) (T / ((1 + 1/m) B))² degrees of "
                 "freedom gives the interval. "
                 "Tables of one draw are averaged first, and W is divided by their number."

@@ -25,7 +25,7 @@ def claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Map
             ("mechanism", guarantee.mechanism),
             ("columns declared public", ", ".join(guarantee.public_columns) or "none"),
             ("data set in the ledger", settings.get("dataset", "not named")),
-            ("draws released", f"{guarantee.m:,}, {counted(guarantee.tables_per_draw, 'table')} each"),
+            _released(guarantee),
             ("records", f"{summary['n']:,}, {summary['distinct_rows']:,} of them distinct"),
             *_audited(summary),
         ),
@@ -54,6 +54,13 @@ def claims(guarantee: PublicGuarantee, summary: Mapping[str, Any], settings: Map
         names = ("synthesizer", "column", *names[1:])
     lines = [line for entry in summary["rounds"] for line in _diagnostics(entry)]
     return [*blocks, page.table("Samplers", names, lines, series=True), page.note(str(summary["guarantee"]))]
+
+
+def _released(guarantee: PublicGuarantee) -> tuple[str, str]:
+    """How many draws and tables were released."""
+    if whole_table.is_whole(guarantee):
+        return ("tables released", whole_table.draws_words(guarantee))
+    return ("draws released", f"{guarantee.m:,}, {counted(guarantee.tables_per_draw, 'table')} each")
 
 
 def _rounds(guarantee: PublicGuarantee, summary: Mapping[str, Any]) -> page.Block:

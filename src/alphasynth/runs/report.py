@@ -65,6 +65,7 @@ def render_run(results: RunResults) -> Rendered:
         () if guarantee.releasable else ("NOT FOR RELEASE: the random seed was fixed.",),
         f"alphasynth {guarantee.version}, run {results.summary['run']}",
         more=_columns_and_pairs(results),
+        explained=whole_table.WORDS if whole_table.is_whole(guarantee) else confidential_page.WORDS,
     )
     public = page.render(public_page.build(results.release))
     return Rendered(public, page.render(built), built.figures, guarantee.releasable)
