@@ -43,7 +43,7 @@ def test_blocks_are_neighbouring_cells_and_few(name):
     column = cells(name)
     assert set(np.diff(column.block)) <= {0, 1}
     assert column.block[0] == 0
-    assert column.blocks <= BLOCKS + column.gap
+    assert column.blocks <= BLOCKS + 2 + column.gap
     if not column.nominal:
         assert len(column.value) == column.size - column.gap
         assert (np.diff(column.value) > 0).all()
@@ -61,6 +61,25 @@ def test_every_value_within_the_limits_has_a_cell(low, width, whole, skewed, sha
     codes = column.codes(values, np.zeros(len(values), bool))
     assert (column.lower[codes] <= values).all()
     assert (values <= column.upper[codes]).all()
+
+
+@pytest.mark.parametrize(
+    ("limits", "whole", "skewed"),
+    [
+        *(((0, 5), False, False), ((0, 5e4), False, True), ((-3, 7.5), False, False), ((-5, 0), False, False)),
+        *(((0, 110), True, False), ((-9_000, 400), True, False), ((0, 9_000), True, True)),
+        ((-1e-3, 1e-3), False, False),
+    ],
+)
+def test_zero_has_a_cell_and_a_block_of_its_own(limits, whole, skewed):
+    column = Cells.of("x", Declared(limits=limits, whole=whole), skewed)
+    (place,) = column.codes(np.zeros(1), np.zeros(1, bool))
+    assert column.lower[place] == column.upper[place] == 0
+    assert (column.block == column.zero).sum() == 1
+    near = np.array([x for x in (-1.0, -1e-9, 1e-9, 1.0) if limits[0] <= x <= limits[1] and (not whole or x == int(x))])
+    assert (column.codes(near, np.zeros(len(near), bool)) != place).all()
+    assert column.zero == column.block[place]
+    assert Cells.of("x", Declared(limits=(1.0, 5.0)), skewed).zero is None
 
 
 def test_what_was_not_declared_is_refused():

@@ -67,16 +67,18 @@ class Cells:
                 each = np.arange(low, high + 1, dtype=float)
                 even = np.log1p(each - low) if skewed else each - low
                 blocks = np.unique(np.floor(even / (even[-1] or 1.0) * (BLOCKS - 1)), return_inverse=True)[1]
-                return cls(name, _with_gap(blocks, gap), each, each, (), gap, True, 1.0 if skewed else None)
+                lower, upper, blocks = _zero_apart(each, each, blocks, True)
+                return cls(name, _with_gap(blocks, gap), lower, upper, (), gap, True, 1.0 if skewed else None)
         even = np.linspace(0.0, math.log1p((high - low) / unit) if unit else high - low, BLOCKS * INSIDE + 1)
         edges = low + (np.expm1(even) * unit if unit else even)
         edges[-1] = high
         if not declared.whole:
-            blocks = np.repeat(np.arange(BLOCKS), INSIDE)
-            return cls(name, _with_gap(blocks, gap), edges[:-1], edges[1:], (), gap, False, unit)
+            lower, upper, blocks = _zero_apart(edges[:-1], edges[1:], np.repeat(np.arange(BLOCKS), INSIDE), False)
+            return cls(name, _with_gap(blocks, gap), lower, upper, (), gap, False, unit)
         edges = np.unique(np.append(np.ceil(edges[:-1]), high + 1.0))
         blocks = np.arange(len(edges) - 1) * BLOCKS // (len(edges) - 1)
-        return cls(name, _with_gap(blocks, gap), edges[:-1], edges[1:] - 1, (), gap, True, unit)
+        lower, upper, blocks = _zero_apart(edges[:-1], edges[1:] - 1, blocks, True)
+        return cls(name, _with_gap(blocks, gap), lower, upper, (), gap, True, unit)
 
     @property
     def size(self) -> int:
@@ -100,8 +102,16 @@ class Cells:
         return np.log1p((middle - self.lower[0]) / self.unit) if self.unit is not None else middle
 
     @property
+    def zero(self) -> int | None:
+        """The block of zeros alone, where limits are on either side of it or at it."""
+        if self.levels:
+            return None
+        alone = np.flatnonzero((self.lower == 0) & (self.upper == 0))
+        return int(self.block[alone[0]]) if len(alone) else None
+
+    @property
     def widths(self) -> np.ndarray:
-        """Widths (blocks of numbers,) of blocks, on the scale on which cells are even."""
+        """Widths (blocks of numbers,) of blocks, on the scale on which cells are even; of zero's next to nothing."""
         last = np.append(np.flatnonzero(np.diff(self.block[: len(self.lower)])), len(self.lower) - 1)
         if self.levels:
             return np.ones(len(last))
@@ -142,6 +152,25 @@ class Cells:
             return low + share * (high - low), gone
         start = self.lower[0] - self.unit
         return start + (low - start) * ((high - start) / (low - start)) ** share, gone
+
+
+def _zero_apart(
+    lower: np.ndarray, upper: np.ndarray, block: np.ndarray, whole: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cells and blocks with zero in a cell and a block of its own: many records may have just that."""
+    held = np.flatnonzero((lower <= 0) & (upper >= 0))
+    if not len(held):
+        return lower, upper, block
+    at = held[-1]
+    before, after = (-1.0, 1.0) if whole else (math.nextafter(0.0, -math.inf), math.nextafter(0.0, math.inf))
+    pieces = [(lower[at], before)] * bool(lower[at] < 0) + [(0.0, 0.0)] + [(after, upper[at])] * bool(upper[at] > 0)
+    lower = np.concatenate([lower[:at], [low for low, _ in pieces], lower[at + 1 :]])
+    upper = np.concatenate([upper[:at], [high for _, high in pieces], upper[at + 1 :]])
+    block = np.concatenate([block[:at], np.full(len(pieces), block[at]), block[at + 1 :]])
+    if not whole and at and upper[at - 1] == 0:  # a cell that ends where zero's begins
+        upper[at - 1] = before
+    sides = np.column_stack([block, np.sign(lower + upper)])  # of zero: below, at it, above
+    return lower, upper, np.unique(sides, axis=0, return_inverse=True)[1].ravel()
 
 
 def _with_gap(blocks: np.ndarray, gap: bool) -> np.ndarray:

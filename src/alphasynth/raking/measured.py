@@ -35,7 +35,9 @@ def _stated(kind: Sequence[Measured], n: int, most: int, each: float) -> NoisySu
     cost, words = at_least(sum((one.cost for one in kind), Fraction(0))), WORDS[first.name]
     if first.variance is None or first.sensitivity is None:
         return NoisySums(words, sums, len(kind), cost)
-    deviation = math.sqrt(first.variance) / each
+    # Columns of many blocks have less noise than others: the root of the mean square over all sums.
+    square = sum(one.sums * float(one.variance or 0) for one in kind) / sums
+    deviation = math.sqrt(square) / each
     if first.name == "weights":
         return NoisySums(words, sums, len(kind), cost, deviation)
     if first.name == "moments":

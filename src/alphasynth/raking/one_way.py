@@ -68,9 +68,11 @@ def _counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
     if cells.nominal or numbers < MANY:
         return counts
     deviation = math.sqrt(noisy.variance)
-    inside = shrunk(noisy.sums[:numbers], deviation, counts[:numbers].sum())
-    inside = with_tails(inside, noisy.sums[:numbers], deviation, cells.widths)
-    return np.append(inside, counts[numbers:])
+    spread = np.arange(numbers) != (-1 if cells.zero is None else cells.zero)  # zeros are not like what is near them
+    sums = noisy.sums[:numbers][spread]
+    inside = shrunk(sums, deviation, counts[:numbers][spread].sum())
+    counts[np.flatnonzero(spread)] = with_tails(inside, sums, deviation, cells.widths[spread])
+    return counts
 
 
 def with_moments(

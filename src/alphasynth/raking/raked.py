@@ -203,8 +203,8 @@ def _improve(
         of = slice(first, first + len(table))
         first += len(table)
         features, fine = table * scale[of, None], np.bincount(code, weights, minlength=cells.size) + TINY
-        inside = np.array([np.bincount(cells.block, fine * each) for each in features]).reshape(len(table), -1)
-        means = inside.reshape(len(table), cells.blocks) / np.bincount(cells.block, fine)
+        inside = np.array([np.bincount(cells.block, fine * each) for each in features]).reshape(-1, cells.blocks)
+        means = inside / np.bincount(cells.block, fine)
         term.noisy = with_moments(term.noisy, term.noise, means, left[of] + features @ fine, term_of_all.noise)
 
 
