@@ -171,9 +171,8 @@ def line(asked: Asked, cells: list[Cell], subject: raked.Subject) -> Line:
             break
     failed = str(found[-1].get("failed", ""))
     held = pd.DataFrame([each for each in found if "failed" not in each], columns=[*MEASURES, *SECONDS]).astype(float)
-    version = str(found[0].get("version", ""))
     errors = held.std() / math.sqrt(max(len(held), 1))
-    return Line(*cells[0][:3], held.mean(), errors, len(held), version, failed)
+    return Line(*cells[0][:3], held.mean(), errors, len(held), str(found[0].get("version", "")), failed)
 
 
 def run(asked: Asked, tables: list[str], epsilons: list[float], methods: list[str], seeds: int) -> Iterator[Line]:
@@ -277,22 +276,23 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=600, help="CPU seconds that a peer may take for one table")
     parser.add_argument("--singles", type=float, default=0.05, help="share of rows that makes a value a bin, for peers")
     parser.add_argument("--cache", type=Path, required=True)
-    parser.add_argument("--out", type=Path, help="a file for the page, in a folder that is there")
+    parser.add_argument("--out", type=Path, help="a file for the page, by default tables.md in the cache")
     given = parser.parse_args()
     interpreters = dict(each.split("=", 1) for each in given.peer)
     methods = given.methods.split(",") if given.methods else ["bootstrap", *OURS, *interpreters]
     if unknown := set(methods) - {"bootstrap", *OURS, *interpreters} | set(interpreters) - set(peers.PEERS):
         parser.error(f"methods must be ours or peers with an interpreter, found {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
-    given.cache.mkdir(parents=True, exist_ok=True)
+    out = given.out or given.cache / "tables.md"
+    for folder in (given.cache, out.parent):
+        folder.mkdir(parents=True, exist_ok=True)
     asked, lines = Asked(given.cache, interpreters, given.limit, given.singles), []
     epsilons = [float(each) for each in given.epsilons.split(",")]
     with threadpool_limits(1):
         for each in run(asked, given.tables.split(","), epsilons, methods, given.seeds):
             lines.append(each)
             print(shown(each), flush=True)
-            if given.out:
-                given.out.write_text(page(lines))
+            out.write_text(page(lines))
     print(page(lines))
 
 
