@@ -4,7 +4,8 @@
         --peer mst=mbi/bin/python --peer aim=opendp/bin/python --peer dpmm=dpmm/bin/python
 
 Tables, cells and measures are those of `raked.py`; peers, and how to make an interpreter for each, those of `peers.py`.
-A peer that makes no table within the limit, or fails, is said to, and its other seeds are not tried.
+A peer that makes no table within the limit (CPU seconds: cores may be shared), or fails, is said to, and its other
+seeds are not tried.
 
 Peers see the blocks of our cells. Ours has finer cells within them; in their place, values that many rows have are bins
 of their own for peers: RAND itself, its zeros spread evenly over their blocks, has an S2 of 54.
@@ -25,6 +26,7 @@ import itertools
 import json
 import math
 import os
+import signal
 import subprocess
 import time
 import warnings
@@ -54,7 +56,7 @@ class Asked(NamedTuple):
 
     cache: Path
     interpreters: dict[str, str]
-    limit: float
+    limit: int
     singles: float
 
 
@@ -130,14 +132,13 @@ def _run_peer(asked: Asked, cell: Cell, subject: raked.Subject, out: Path) -> di
     cells.write_text(bins_of(asked, subject))
     files = {"table": table, "cells": cells, "out": out}
     given = {"peer": cell.method, "epsilon": cell.epsilon, "delta": raked.DELTA, "seed": cell.seed, **files}
-    options = [f"--{name}={value}" for name, value in given.items()]
-    command = [asked.interpreters[cell.method], peers.__file__, *options]
-    try:
-        # A path to our packages would come before the peer's own.
-        own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | ONE_THREAD
-        done = subprocess.run(command, capture_output=True, text=True, timeout=asked.limit, check=False, env=own)
-    except subprocess.TimeoutExpired:
-        return {"failed": f"no table within {asked.limit:g} s", "limit": asked.limit}
+    python, options = asked.interpreters[cell.method], [f"--{name}={value}" for name, value in given.items()]
+    # A path to our packages would come before the peer's own.
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | ONE_THREAD
+    limited = ["bash", "-c", f'ulimit -S -t {asked.limit}; exec "$@"', "peer", python, peers.__file__, *options]
+    done = subprocess.run(limited, capture_output=True, text=True, check=False, env=own)
+    if done.returncode == -signal.SIGXCPU:
+        return {"failed": f"no table within {asked.limit} CPU s", "limit": asked.limit}
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]}
     return json.loads(done.stdout.strip().splitlines()[-1])
@@ -170,9 +171,8 @@ def line(asked: Asked, cells: list[Cell], subject: raked.Subject) -> Line:
             break
     failed = str(found[-1].get("failed", ""))
     held = pd.DataFrame([each for each in found if "failed" not in each], columns=[*MEASURES, *SECONDS]).astype(float)
-    version = str(found[0].get("version", ""))
     errors = held.std() / math.sqrt(max(len(held), 1))
-    return Line(*cells[0][:3], held.mean(), errors, len(held), version, failed)
+    return Line(*cells[0][:3], held.mean(), errors, len(held), str(found[0].get("version", "")), failed)
 
 
 def run(asked: Asked, tables: list[str], epsilons: list[float], methods: list[str], seeds: int) -> Iterator[Line]:
@@ -273,17 +273,18 @@ def main() -> None:
     parser.add_argument("--epsilons", default="1,4")
     parser.add_argument("--methods", help="by default bootstrap, ours, and the peers that have an interpreter")
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON", help=", ".join(peers.PEERS))
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a peer may take for one table")
+    parser.add_argument("--limit", type=int, default=600, help="CPU seconds that a peer may take for one table")
     parser.add_argument("--singles", type=float, default=0.05, help="share of rows that makes a value a bin, for peers")
     parser.add_argument("--cache", type=Path, required=True)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="a file for the page, by default tables.md in the cache")
     given = parser.parse_args()
     interpreters = dict(each.split("=", 1) for each in given.peer)
     methods = given.methods.split(",") if given.methods else ["bootstrap", *OURS, *interpreters]
     if unknown := set(methods) - {"bootstrap", *OURS, *interpreters} | set(interpreters) - set(peers.PEERS):
         parser.error(f"methods must be ours or peers with an interpreter, found {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
-    for folder in (given.cache, given.out.parent if given.out else given.cache):
+    out = given.out or given.cache / "tables.md"
+    for folder in (given.cache, out.parent):
         folder.mkdir(parents=True, exist_ok=True)
     asked, lines = Asked(given.cache, interpreters, given.limit, given.singles), []
     epsilons = [float(each) for each in given.epsilons.split(",")]
@@ -291,8 +292,7 @@ def main() -> None:
         for each in run(asked, given.tables.split(","), epsilons, methods, given.seeds):
             lines.append(each)
             print(shown(each), flush=True)
-            if given.out:
-                given.out.write_text(page(lines))
+            out.write_text(page(lines))
     print(page(lines))
 
 
