@@ -38,6 +38,8 @@ from alphasynth.tables.declared import Declared
 from alphasynth.tables.limits import outward
 
 DELTA, SETTINGS = 1e-9, Raked()
+# Values that at least this share of rows have are declared as heaps.
+HEAPED = 0.05
 
 
 class Subject(NamedTuple):
@@ -100,7 +102,11 @@ def declare(subject: Subject) -> dict[str, Cells]:
         if len(values) <= 20 or (not whole and len(values) <= 64):
             facts = Declared(levels=tuple(values.tolist()))
         else:
-            facts = Declared(limits=outward(float(values[0]), float(values[-1])), whole=whole)
+            often = column.value_counts(normalize=True)
+            heaps = tuple(float(v) for v, share in often.items() if share >= HEAPED and v != 0)
+            facts = Declared(
+                limits=outward(float(values[0]), float(values[-1])), whole=whole, heaps=tuple(sorted(heaps))
+            )
         found[str(name)] = Cells.of(str(name), facts, name in subject.skewed)
     return found
 

@@ -75,11 +75,25 @@ def test_zero_has_a_cell_and_a_block_of_its_own(limits, whole, skewed):
     column = Cells.of("x", Declared(limits=limits, whole=whole), skewed)
     (place,) = column.codes(np.zeros(1), np.zeros(1, bool))
     assert column.lower[place] == column.upper[place] == 0
-    assert (column.block == column.zero).sum() == 1
+    assert (column.block == column.block[place]).sum() == 1
     near = np.array([x for x in (-1.0, -1e-9, 1e-9, 1.0) if limits[0] <= x <= limits[1] and (not whole or x == int(x))])
     assert (column.codes(near, np.zeros(len(near), bool)) != place).all()
-    assert column.zero == column.block[place]
-    assert Cells.of("x", Declared(limits=(1.0, 5.0)), skewed).zero is None
+    assert column.apart.tolist() == [column.block[place]]
+    assert len(Cells.of("x", Declared(limits=(1.0, 5.0)), skewed).apart) == 0
+
+
+@given(st.lists(st.floats(-10, 10), max_size=6), st.booleans(), st.booleans())
+def test_heaps_have_cells_and_blocks_of_their_own(heaps, whole, skewed):
+    heaps = sorted({float(round(heap)) if whole else heap for heap in heaps})
+    column = Cells.of("x", Declared(limits=(-10.0, 10.0), whole=whole, heaps=tuple(heaps), missing="model"), skewed)
+    assert set(np.diff(column.block)) <= {0, 1}
+    assert (np.diff(column.lower) > 0).all()
+    assert (column.lower[1:] >= column.upper[:-1]).all()
+    for heap in {0.0, *heaps}:
+        (place,) = column.codes(np.array([heap]), np.array([False]))
+        assert column.lower[place] == column.upper[place] == heap
+        assert (column.block == column.block[place]).sum() == 1
+        assert column.block[place] in column.apart
 
 
 def test_what_was_not_declared_is_refused():

@@ -20,7 +20,7 @@ from alphasynth.tables.opening import open_table
 FULL = {
     "sex": {"levels": ["f", "m"], "missing": "model"},
     "age": {"limits": [0, 110], "whole": True},
-    "income": {"limits": [0, 1e6], "skewed": True},
+    "income": {"limits": [0, 1e6], "skewed": True, "heaps": [450, 1000.5]},
     "born": {"limits": ["1900-01-01", "2020-12-31"]},
     "odd name.x": {"levels": [0.5, 1.5]},
 }
@@ -54,9 +54,16 @@ def test_dates_of_toml_are_dates():
         ({"x": {"limits": ["2001-01-01", 3]}}, "limits of 'x' must be two numbers"),
         ({"x": {"limits": [0.2, 0.8], "whole": True}}, "whole number between them, found none"),
         ({"x": {"levels": ["a"], "skewed": True}}, "levels or limits, found levels with facts of numbers beside"),
+        ({"x": {"limits": [0, 1], "heaps": [2]}}, "heaps of 'x' must lie within its limits"),
+        ({"x": {"levels": ["a"], "heaps": [2]}}, "heaps of 'x' must lie within its limits"),
+        ({"x": {"limits": [0, 9], "whole": True, "heaps": [2.5]}}, "heaps of 'x' must be whole numbers"),
+        ({"x": {"limits": [0, 9], "heaps": "many"}}, "heaps of 'x' must be a list of numbers, found 'many'"),
         ({"x": {"limits": [0, 1], "missing": "drop"}}, "missing of 'x' must be \"model\" in a whole table"),
         ({"x": {"limits": [0, 1], "skewed": "yes"}}, "skewed of 'x' must be true or false, found 'yes'"),
-        ({"x": {"limits": [0, 1], "range": 3}}, "must be one of levels, limits, whole, missing, skewed, found 'range'"),
+        (
+            {"x": {"limits": [0, 1], "range": 3}},
+            "must be one of levels, limits, whole, missing, skewed, heaps, found 'range'",
+        ),
     ],
 )
 def test_what_is_too_little_or_strange_is_refused(declared, message):
@@ -118,7 +125,7 @@ def test_a_suggestion_looks_at_columns_alone(table, tmp_path):
     assert declared["size"].levels == (1.5, 2.0, 2.5)
     assert declared["cost"].skewed
     assert declared["age"] == syn.Declared(
-        limits=(10.0, 70.0), whole=True, missing="model", read_off=("limits", "whole", "skewed", "missing")
+        limits=(10.0, 70.0), whole=True, missing="model", read_off=("limits", "whole", "skewed", "heaps", "missing")
     )
     assert declared["seen"].plain()["limits"] == ["2011-01-01", "2013-12-31"]
     write_columns(found, tmp_path / "columns.toml")

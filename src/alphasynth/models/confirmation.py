@@ -7,7 +7,7 @@ from typing import Protocol
 
 from alphasynth.errors import InputError
 from alphasynth.models.table_model import CHOSEN, LEFT_OUT
-from alphasynth.tables.declared import FACTS, READ_OFF, SKEWED
+from alphasynth.tables.declared import OF_WHOLE_TABLES, READ_OFF
 from alphasynth.tables.frames import shown
 
 ALL = "all"
@@ -52,7 +52,7 @@ def confirm(model: Marked | None, names: Sequence[str]) -> tuple[Facts, Facts]:
 
 def _meant(model: Marked, name: str) -> list[tuple[str, str]]:
     """Columns and facts that a name stands for."""
-    known, every = (*model.names, *model.left_out), (*CHOSEN, *FACTS, SKEWED, LEFT_OUT)
+    known, every = (*model.names, *model.left_out), (*CHOSEN, *OF_WHOLE_TABLES, LEFT_OUT)
     if name == ALL:
         return [(column, fact) for column in known for fact in every]
     if name in known:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +25,8 @@ class Cells:
     """Fine cells of a column, in order, and the block (cells,) of each; the last one holds its gaps, if it has any.
 
     A cell of numbers goes from `lower` to `upper`, both (numbers,); a cell of levels is a level, and those of text have
-    no number. With a `unit` cells are even in log(1 + x / unit).
+    no number. With a `unit` cells are even in log(1 + x / unit). Blocks that are `apart` hold one number each, which
+    many records may have: zero, and what is declared to be heaped.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Cells:
     gap: bool = False
     whole: bool = False
     unit: float | None = None
+    apart: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
 
     @classmethod
     def of(cls, name: str, declared: Declared, skewed: bool = False) -> Cells:
@@ -59,7 +63,6 @@ class Cells:
     def _of_numbers(cls, name: str, declared: Declared, skewed: bool) -> Cells:
         assert declared.limits is not None
         low, high = declared.limits
-        gap = declared.missing == "model"
         unit = (high - low) / UNIT if skewed else None
         if declared.whole:
             low, high = math.ceil(low), math.floor(high)
@@ -67,18 +70,25 @@ class Cells:
                 each = np.arange(low, high + 1, dtype=float)
                 even = np.log1p(each - low) if skewed else each - low
                 blocks = np.unique(np.floor(even / (even[-1] or 1.0) * (BLOCKS - 1)), return_inverse=True)[1]
-                lower, upper, blocks = _zero_apart(each, each, blocks, True)
-                return cls(name, _with_gap(blocks, gap), lower, upper, (), gap, True, 1.0 if skewed else None)
+                return cls._of_cut(name, declared, _Cut(each, each, blocks), 1.0 if skewed else None)
         even = np.linspace(0.0, math.log1p((high - low) / unit) if unit else high - low, BLOCKS * INSIDE + 1)
         edges = low + (np.expm1(even) * unit if unit else even)
         edges[-1] = high
         if not declared.whole:
-            lower, upper, blocks = _zero_apart(edges[:-1], edges[1:], np.repeat(np.arange(BLOCKS), INSIDE), False)
-            return cls(name, _with_gap(blocks, gap), lower, upper, (), gap, False, unit)
+            blocks = np.repeat(np.arange(BLOCKS), INSIDE)
+            return cls._of_cut(name, declared, _Cut(edges[:-1], edges[1:], blocks), unit)
         edges = np.unique(np.append(np.ceil(edges[:-1]), high + 1.0))
         blocks = np.arange(len(edges) - 1) * BLOCKS // (len(edges) - 1)
-        lower, upper, blocks = _zero_apart(edges[:-1], edges[1:] - 1, blocks, True)
-        return cls(name, _with_gap(blocks, gap), lower, upper, (), gap, True, unit)
+        return cls._of_cut(name, declared, _Cut(edges[:-1], edges[1:] - 1, blocks), unit)
+
+    @classmethod
+    def _of_cut(cls, name: str, declared: Declared, cut: _Cut, unit: float | None) -> Cells:
+        """With zero, and what is declared to be heaped, apart."""
+        cut = cut.apart((0.0, *declared.heaps), declared.whole)
+        points = np.isin(cut.lower, (0.0, *declared.heaps)) & (cut.lower == cut.upper)
+        gap = declared.missing == "model"
+        block = np.append(cut.block, cut.block[-1] + 1) if gap else cut.block
+        return cls(name, block, cut.lower, cut.upper, (), gap, declared.whole, unit, np.unique(cut.block[points]))
 
     @property
     def size(self) -> int:
@@ -100,14 +110,6 @@ class Cells:
         """The number that each cell but the gaps' stands for, on the scale on which cells are even."""
         middle = (self.lower + self.upper) / 2
         return np.log1p((middle - self.lower[0]) / self.unit) if self.unit is not None else middle
-
-    @property
-    def zero(self) -> int | None:
-        """The block of zeros alone, where limits are on either side of it or at it."""
-        if self.levels:
-            return None
-        alone = np.flatnonzero((self.lower == 0) & (self.upper == 0))
-        return int(self.block[alone[0]]) if len(alone) else None
 
     @property
     def widths(self) -> np.ndarray:
@@ -154,24 +156,32 @@ class Cells:
         return start + (low - start) * ((high - start) / (low - start)) ** share, gone
 
 
-def _zero_apart(
-    lower: np.ndarray, upper: np.ndarray, block: np.ndarray, whole: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cells and blocks with zero in a cell and a block of its own: many records may have just that."""
-    held = np.flatnonzero((lower <= 0) & (upper >= 0))
-    if not len(held):
-        return lower, upper, block
-    at = held[-1]
-    before, after = (-1.0, 1.0) if whole else (math.nextafter(0.0, -math.inf), math.nextafter(0.0, math.inf))
-    pieces = [(lower[at], before)] * bool(lower[at] < 0) + [(0.0, 0.0)] + [(after, upper[at])] * bool(upper[at] > 0)
-    lower = np.concatenate([lower[:at], [low for low, _ in pieces], lower[at + 1 :]])
-    upper = np.concatenate([upper[:at], [high for _, high in pieces], upper[at + 1 :]])
-    block = np.concatenate([block[:at], np.full(len(pieces), block[at]), block[at + 1 :]])
-    if not whole and at and upper[at - 1] == 0:  # a cell that ends where zero's begins
-        upper[at - 1] = before
-    sides = np.column_stack([block, np.sign(lower + upper)])  # of zero: below, at it, above
-    return lower, upper, np.unique(sides, axis=0, return_inverse=True)[1].ravel()
+class _Cut(NamedTuple):
+    """Cells of numbers from `lower` to `upper`, and the block of each."""
 
+    lower: np.ndarray
+    upper: np.ndarray
+    block: np.ndarray
 
-def _with_gap(blocks: np.ndarray, gap: bool) -> np.ndarray:
-    return np.append(blocks, blocks[-1] + 1) if gap else blocks
+    def apart(self, points: Sequence[float], whole: bool) -> _Cut:
+        """With each of these numbers in a cell and a block of its own: many records may have just that."""
+        cut = self
+        for point in points:
+            cut = cut._with(point, whole)
+        return cut
+
+    def _with(self, point: float, whole: bool) -> _Cut:
+        held = np.flatnonzero((self.lower <= point) & (self.upper >= point))
+        if not len(held):
+            return self
+        at, lower, upper = held[-1], self.lower, self.upper.copy()
+        before, after = (point - 1, point + 1) if whole else (np.nextafter(point, -np.inf), np.nextafter(point, np.inf))
+        pieces = [(lower[at], before)] * bool(lower[at] < point) + [(point, point)]
+        pieces += [(after, upper[at])] * bool(upper[at] > point)
+        if not whole and at and upper[at - 1] == point:  # a cell that ends where the point's begins
+            upper[at - 1] = before
+        lower = np.concatenate([lower[:at], [low for low, _ in pieces], lower[at + 1 :]])
+        upper = np.concatenate([upper[:at], [high for _, high in pieces], upper[at + 1 :]])
+        block = np.concatenate([self.block[:at], np.full(len(pieces), self.block[at]), self.block[at + 1 :]])
+        sides = np.column_stack([block, np.sign(lower - point) + np.sign(upper - point)])  # below, at it, above
+        return _Cut(lower, upper, np.unique(sides, axis=0, return_inverse=True)[1].ravel())

@@ -12,15 +12,15 @@ from typing import Any
 from alphasynth.errors import InputError, found, require_positive
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.constraints import Constraint, parse_constraint
-from alphasynth.tables.declared import FACTS, MARKED, READ_OFF, SKEWED, Declared, marks_of
+from alphasynth.tables.declared import MARKED, OF_WHOLE_TABLES, READ_OFF, Declared, marks_of
 
-KNOWN = (*FACTS, SKEWED)
 WEIGHT = "weight"
 LEFT_OUT, CONSTRAINTS = "left_out", "constraints"
 LONG = 110  # characters of a line
 HEAD = """\
 # Columns of a whole table, and what is public about each: levels, or limits (numbers or dates); whole = true of whole
-# numbers, skewed = true where most numbers are near the lower limit, missing = "model" where there may be gaps.
+# numbers, skewed = true where most are near the lower limit, heaps = [40, 60] that many have (zero is one anyway),
+# missing = "model" where there may be gaps.
 # Above the columns may stand what holds in every row: constraints = ["married => age >= 15", "part <= whole"].
 # Everything in this file is treated as public and is listed in guarantee.json. Check it, edit it, and leave out of it
 # whatever must not be told.
@@ -165,7 +165,7 @@ def _line(name: str, value: Any) -> str:
 
 
 def _facts(name: str, given: Declared | Mapping[str, Any]) -> Declared:
-    facts = given if isinstance(given, Declared) else Declared.of(name, given, KNOWN)
+    facts = given if isinstance(given, Declared) else Declared.of(name, given, OF_WHOLE_TABLES)
     if facts.missing not in (None, "model"):
         raise InputError(
             f'missing of {name!r} must be "model" in a whole table (gaps come out as gaps), found {facts.missing!r}'

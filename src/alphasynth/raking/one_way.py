@@ -68,7 +68,7 @@ def _counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
     if cells.nominal or numbers < MANY:
         return counts
     deviation = math.sqrt(noisy.variance)
-    spread = np.arange(numbers) != (-1 if cells.zero is None else cells.zero)  # zeros are not like what is near them
+    spread = ~np.isin(np.arange(numbers), cells.apart)  # what is heaped is not like what is near it
     sums = noisy.sums[:numbers][spread]
     inside = shrunk(sums, deviation, counts[:numbers][spread].sum())
     counts[np.flatnonzero(spread)] = with_tails(inside, sums, deviation, cells.widths[spread])

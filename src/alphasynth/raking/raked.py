@@ -20,7 +20,7 @@ from alphasynth.raking.features import SCALE, Moments, features_of
 from alphasynth.raking.one_way import OneWay, one_way, with_moments
 from alphasynth.raking.pool import draw_given, draw_tree, pair_table
 from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake, redrawn
-from alphasynth.raking.rows import Wanted, choose_rows
+from alphasynth.raking.rows import Wanted, choose_rows, drawn_evenly
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential, Margin, Noisy
 from alphasynth.raking.values import kept_rows
@@ -225,15 +225,30 @@ def redraw(rng: np.random.Generator, fitted: Fitted) -> Fitted:
 
 def sample_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.ndarray]:
     """Fine cells (rows,) of every column of a synthetic table, drawn at random."""
-    weights = fitted.weights
-    chosen = rng.choice(len(weights), rows, p=weights / weights.sum())
+    chosen = sampled(rng, fitted, rows)
     return [column[chosen] for column in fitted.codes]
 
 
 def draw_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.ndarray]:
     """Fine cells (rows,) of every column of the one table that is nearest to the fit."""
+    chosen = nearest(rng, fitted, rows)
+    return [column[chosen] for column in fitted.codes]
+
+
+def sampled(rng: np.random.Generator, fitted: Fitted, rows: int) -> np.ndarray:
+    """Numbers (rows,) of rows of the pool, drawn at random."""
+    steps = np.cumsum(fitted.weights)
+    return np.searchsorted(steps, rng.random(rows) * steps[-1], side="right")
+
+
+def nearest(rng: np.random.Generator, fitted: Fitted, rows: int) -> np.ndarray:
+    """Numbers (rows,) of rows of the pool, such that the table is nearest to the fit.
+
+    Where there are more of them than rows in the pool, each as often as its weight says is near enough.
+    """
+    if rows > len(fitted.log_weights):
+        return drawn_evenly(rng, fitted.weights, rows)
     places = [margin.place(fitted.codes) for margin in fitted.margins]
     matter = [OF_COLUMNS if len(margin.columns) == 1 else 1.0 for margin in fitted.margins]
     wanted = Wanted(places, matter, fitted.moments.vectors * np.float32(1 / UNIT))
-    chosen = choose_rows(rng, fitted.weights, rows, wanted)
-    return [column[chosen] for column in fitted.codes]
+    return choose_rows(rng, fitted.weights, rows, wanted)

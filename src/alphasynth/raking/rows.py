@@ -47,7 +47,7 @@ class Wanted:
 
 def choose_rows(rng: np.random.Generator, weights: np.ndarray, rows: int, wanted: Wanted) -> np.ndarray:
     """Numbers (rows,) of the pool's rows, drawn by their weights, whose sums are near to what the weights make."""
-    chosen = _drawn(rng, weights, rows)
+    chosen = drawn_evenly(rng, weights, rows)
     aim = wanted.sums(weights * (rows / weights.sum()))
     off = _less(aim, wanted.of_rows(chosen, aim))
     steps, batch, failed = np.cumsum(weights), max(rows // FIRST_PART, 1), 0
@@ -69,9 +69,10 @@ def choose_rows(rng: np.random.Generator, weights: np.ndarray, rows: int, wanted
     return chosen
 
 
-def _drawn(rng: np.random.Generator, weights: np.ndarray, rows: int) -> np.ndarray:
+def drawn_evenly(rng: np.random.Generator, weights: np.ndarray, rows: int) -> np.ndarray:
+    """Numbers (rows,) of the pool's rows in random order, each as often as its weight says but for less than 1."""
     order = rng.permutation(len(weights))
-    return order[spaced(rng, weights[order], rows)]
+    return rng.permutation(order[spaced(rng, weights[order], rows)])
 
 
 def _less(one: Sums, other: Sums, sign: int = 1) -> Sums:

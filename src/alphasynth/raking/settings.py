@@ -71,5 +71,5 @@ class Raked:
         return Parts(**{name: Fraction(part, whole) for name, part in asked.items()}, pairs_more=more)
 
     def pool_rows(self, n: int) -> int:
-        """Rows of the pool: several times the table's, but not many more than a large table's."""
-        return max(n, min(self.pool * n, LARGE))
+        """Rows of the pool: several times the table's, but no more than a large table needs."""
+        return min(self.pool * n, LARGE)

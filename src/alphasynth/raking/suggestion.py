@@ -16,7 +16,7 @@ import pyarrow as pa
 from alphasynth.errors import InputError
 from alphasynth.models.suggestion import write_new
 from alphasynth.raking.columns import Columns
-from alphasynth.tables.declared import FIRST_DAY, SKEWED, Declared, day_of
+from alphasynth.tables.declared import FIRST_DAY, HEAPS, SKEWED, Declared, day_of
 from alphasynth.tables.gaps import missing
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.limits import outward
@@ -25,6 +25,8 @@ from alphasynth.tables.limits import outward
 FEW_WHOLE, FEW_OTHERS, MOST_LEVELS = 20, 64, 1_000
 # A number is skewed where its mean lies within this part of its limits, from the lower one on.
 NEAR_LOWER = 0.2
+# Numbers are heaped that at least this part of the records have, and so many times as many as the median number.
+HEAPED, TIMES_USUAL = 0.02, 4.0
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def _look(table: Stored, name: str) -> Declared | str:
     found = _facts(present.cast(kind), counts)
     if isinstance(found, str):
         return found
-    marks = ("levels",) if found.levels else ("limits", "whole", SKEWED)
+    marks = ("levels",) if found.levels else ("limits", "whole", SKEWED, HEAPS)
     marks = ("limits",) if found.dates else marks
     return replace(found, missing="model" if gaps else None, read_off=(*marks, "missing"))
 
@@ -106,4 +108,6 @@ def _numbers(values: np.ndarray, counts: np.ndarray) -> Declared | str:
         return Declared(levels=tuple(int(v) if whole else v for v in sorted(values.tolist())))
     limits = outward(float(values.min()), float(values.max()))
     share = (np.average(values, weights=counts) - limits[0]) / (limits[1] - limits[0])
-    return Declared(limits=limits, whole=whole, skewed=bool(share < NEAR_LOWER))
+    heaped = counts >= max(HEAPED * counts.sum(), TIMES_USUAL * float(np.median(counts)))
+    heaps = tuple(sorted(values[heaped & (values != 0)].tolist()))
+    return Declared(limits=limits, whole=whole, skewed=bool(share < NEAR_LOWER), heaps=heaps)

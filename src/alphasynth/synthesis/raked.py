@@ -25,7 +25,7 @@ from alphasynth.privacy.strict_terms import NoisySums, StrictTerms
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.columns import Columns
 from alphasynth.raking.measured import stated
-from alphasynth.raking.raked import Fitted, draw_rows, fit, redraw, sample_rows
+from alphasynth.raking.raked import Fitted, fit, nearest, redraw, sampled
 from alphasynth.raking.reading import HEAVIEST, read_codes
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential, Weights
@@ -245,26 +245,14 @@ class PoolMaker:
     def begin(self, key: Key, rng: np.random.Generator) -> Callable[[np.ndarray], dict[str, Filled]]:
         """What makes rows chunk after chunk: it needs their number alone."""
         own = redraw(np.random.default_rng(self.key), self.fitted) if self.spread else self.fitted
-        drawn = iter_rows(sample_rows(rng, own, self.rows) if self.spread else draw_rows(rng, own, self.rows))
-        return lambda beside: self._make(rng, drawn(len(beside)))
+        chosen = iter(sampled(rng, own, self.rows) if self.spread else nearest(rng, own, self.rows))
+        return lambda beside: self._make(rng, np.fromiter(chosen, np.int64, len(beside)))
 
-    def _make(self, rng: np.random.Generator, codes: list[np.ndarray]) -> dict[str, Filled]:
-        columns = self.columns.cells()
+    def _make(self, rng: np.random.Generator, chosen: np.ndarray) -> dict[str, Filled]:
+        columns, codes = self.columns.cells(), [column[chosen] for column in self.fitted.codes]
         drawn, rows = draw_values(rng, self.columns.constraints, columns, codes)
         made = zip(columns, self.columns.declared.values(), codes, drawn, strict=True)
         return {cells.name: _filled(cells, facts.dates, each[rows], *values) for cells, facts, each, values in made}
-
-
-def iter_rows(codes: list[np.ndarray]) -> Callable[[int], list[np.ndarray]]:
-    """What gives the next so many rows of all columns."""
-    place = 0
-
-    def take(number: int) -> list[np.ndarray]:
-        nonlocal place
-        place += number
-        return [column[place - number : place] for column in codes]
-
-    return take
 
 
 def _filled(cells: Cells, dates: bool, codes: np.ndarray, values: np.ndarray, gone: np.ndarray) -> Filled:

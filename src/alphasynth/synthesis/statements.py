@@ -9,7 +9,7 @@ from alphasynth.mechanisms.binding import BoundTable
 from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.privacy.strict_terms import StrictTerms
-from alphasynth.tables.declared import FACTS, READ_OFF, SKEWED, Declared
+from alphasynth.tables.declared import FACTS, OF_WHOLE_TABLES, READ_OFF, Declared
 
 
 def stated_columns(bound: BoundTable, promised: StrictTerms | None) -> tuple[dict[str, Any], ...]:
@@ -54,7 +54,7 @@ def stated_declarations(bound: BoundTable, marks: Mapping[str, Sequence[str]]) -
 def declared_facts(guarantee: PublicGuarantee) -> dict[str, Declared]:
     """What is declared of each column."""
     facts = {name: {k: v for k, v in fact.items() if k != READ_OFF} for name, fact in guarantee.declared_public.items()}
-    return {name: Declared.of(name, fact, (*FACTS, SKEWED)) for name, fact in facts.items()}
+    return {name: Declared.of(name, fact, OF_WHOLE_TABLES) for name, fact in facts.items()}
 
 
 def declared_gaps(guarantee: PublicGuarantee) -> dict[str, Declared]:

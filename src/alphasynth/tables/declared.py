@@ -16,7 +16,8 @@ from alphasynth.errors import InputError, found
 GAPS = ("model", "drop", "public")
 FACTS = ("levels", "limits", "whole", "missing")
 # What may be declared of a column of a whole table beside.
-SKEWED = "skewed"
+SKEWED, HEAPS = "skewed", "heaps"
+OF_WHOLE_TABLES = (*FACTS, SKEWED, HEAPS)
 # Lists, in files, what was read off the confidential table: public only once somebody says so.
 READ_OFF = "read_off_the_table"
 FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -35,7 +36,8 @@ class Declared:
 
     `levels` are its categories in their order, `limits` its smallest and largest value, `whole` says that it holds
     whole numbers, `missing` what its gaps are. Of a column of a whole table, `skewed` says that most of its numbers are
-    near the lower limit, and limits may be dates: the column then holds `dates`, by their day's number from 1970 on.
+    near the lower limit, `heaps` are numbers within its limits that many records have, and limits may be dates: the
+    column then holds `dates`, by their day's number from 1970 on.
     `read_off` are those of them that were read off the table and that nobody has confirmed: that a column has no gap,
     or a fraction, is such a fact too.
 
@@ -50,6 +52,7 @@ class Declared:
     read_off: tuple[str, ...] = ()
     skewed: bool = False
     dates: bool = False
+    heaps: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, name: str, given: Mapping[str, Any], known: Sequence[str] = FACTS) -> Declared:
@@ -67,9 +70,14 @@ class Declared:
             read_off=marks_of(f"{name!r}", given.get(READ_OFF, ()), known),
             skewed=given.get(SKEWED, False),
             dates=days is not None,
+            heaps=_heaps(name, given.get(HEAPS, ())),
         )._checked(name)
 
     def _checked(self, name: str) -> Declared:
+        if any(self.limits is None or not self.limits[0] <= heap <= self.limits[1] for heap in self.heaps):
+            raise InputError(f"heaps of {name!r} must lie within its limits, found others")
+        if self.whole and any(heap != math.floor(heap) for heap in self.heaps):
+            raise InputError(f"heaps of {name!r} must be whole numbers, as it is, found others")
         for fact in ("whole", SKEWED):
             if not isinstance(getattr(self, fact), bool):
                 raise InputError(f"{fact} of {name!r} must be true or false, found {found(getattr(self, fact))}")
@@ -88,7 +96,7 @@ class Declared:
         facts: dict[str, Any] = {"levels": list(self.levels)}
         facts["limits"] = None if self.limits is None else self._limits()
         facts |= {"whole": self.whole and not self.dates, SKEWED: self.skewed}
-        facts |= {"missing": self.missing, READ_OFF: list(self.read_off)}
+        facts |= {HEAPS: list(self.heaps), "missing": self.missing, READ_OFF: list(self.read_off)}
         said = {name: value for name, value in facts.items() if value not in ([], None, False)}
         # A fraction that was seen is stated, so that there is a line to check.
         return {"whole": False, **said} if "whole" in self.read_off and not self.whole else said
@@ -129,6 +137,12 @@ def _pair(name: str, value: Any) -> tuple[float, float]:
     if not numbers or not value[0] < value[1]:
         raise InputError(f"limits of {name!r} must be two numbers, low < high, found {found(str(value))}")
     return float(value[0]), float(value[1])
+
+
+def _heaps(name: str, given: Any) -> tuple[float, ...]:
+    if not isinstance(given, list | tuple) or not all(_is_number(each) for each in given):
+        raise InputError(f"heaps of {name!r} must be a list of numbers, found {found(given)}")
+    return tuple(sorted({float(each) for each in given}))
 
 
 def day_of(number: float) -> date:
