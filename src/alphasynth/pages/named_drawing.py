@@ -39,7 +39,8 @@ def draw_map(figure: Figure, panel: Panel, tiles: Tiles) -> str:
     """SVG of a map: tiles, names to its left and below; a large square is wider than other panels."""
     columns, square = tiles.columns, not tiles.across or tiles.across == tiles.names
     width = WIDTH * (2 if len(columns) > MOST_SIDES else 1)
-    left, most = (LABELS, 11) if square else (ROOM, LETTERS)
+    small = square and width == WIDTH
+    left, most = (LABELS, 11) if small else (ROOM, LETTERS)
     side = (width - left - RIGHT) / len(columns)
     tall = side if square else LINE
     drawn = []
@@ -57,7 +58,7 @@ def draw_map(figure: Figure, panel: Panel, tiles: Tiles) -> str:
     middles = [left + (j + 0.5) * side for j in range(len(columns))]
     drawn += _below(middles, columns, bottom, most)
     label = escape(f"{figure.title}. {panel.title}. {panel.alt}", quote=True)
-    height = TOP + bottom + (MAP_BOTTOM if square else _depth(middles, columns, most))
+    height = TOP + bottom + (MAP_BOTTOM if small else _depth(middles, columns, most))
     kind = "map wide" if width > WIDTH else "map"
     return (
         f'<svg class="{kind}" role="img" aria-label="{label}" viewBox="0 0 {width} {height:.1f}">'

@@ -62,7 +62,8 @@ def read_run(run: Path) -> RunResults:
     summary, settings = _json(folder / SUMMARY), _toml(folder / "run.toml")
     _check_same_run(run, release, summary, settings)
     records = _records(folder / "records.parquet")
-    return results_of(release, Kept(summary, settings, records, _rounds(folder, records.counts)))
+    rounds = () if release.guarantee.measured else _rounds(folder, records.counts)  # a whole table's have no weights
+    return results_of(release, Kept(summary, settings, records, rounds))
 
 
 def results_of(release: Release, kept: Kept) -> RunResults:
@@ -216,8 +217,6 @@ def _released(records: Records, names: Sequence[str]) -> Records:
 
 def _rounds(folder: Path, counts: np.ndarray) -> tuple[Weighting, ...]:
     """Weights, bounds and draws of mu of every round."""
-    if not (folder / "rounds.parquet").exists():  # of a whole table, whose records have no weights
-        return ()
     lines = _parquet(folder / "rounds.parquet")
     draws = _parquet(folder / "draws.parquet")
     alpha, bounds = (lines.column(name).to_numpy().reshape(-1, len(counts)) for name in ("alpha", "lipschitz"))
