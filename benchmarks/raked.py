@@ -6,7 +6,8 @@ RAND, `fair` and `anes96` ship with statsmodels; two more are simulated, with sk
 interactions. All methods have the same declared cells, and all are judged on their blocks: TV1, TV2 and TV3 are mean
 total variations over all columns, pairs and triples; S2 is S_pMSE with all two-way products (1 is perfect); coef the
 mean over coefficients of a regression of the response's logarithm on all other columns of |synthetic - original| /
-standard error; then per cent by which mean, sd and 99th percentile of the response are off. MST needs mbi installed.
+standard error; then per cent by which mean, sd and 99th percentile of the response are off, and S_pMSE of a
+classification tree (1 is perfect). MST needs mbi installed.
 """
 
 from __future__ import annotations
@@ -182,6 +183,7 @@ def score(subject: Subject, cells: dict[str, Cells], made: pd.DataFrame) -> dict
         "S2": scores[0].standardised,
         "coef": float(apart.mean()),
         **{name: float(error) for name, error in errors.items()},
+        "tree": scores[1].standardised,
     }
 
 
