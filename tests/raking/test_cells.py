@@ -140,3 +140,11 @@ def test_moments_of_a_response_weigh_twice():
         (3, 4, 2),
     ]
     assert set(Moments.of(features).scale.tolist()) == {2}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_widths_are_those_of_blocks(name):
+    cells = Cells.of("x", *DECLARED[name])
+    if not cells.nominal:
+        assert len(cells.widths) == cells.blocks - cells.gap
+        assert (cells.widths > 0).all()

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from alphasynth.raking.margins import even_where_alike, joined, nearest_counts
+from alphasynth.raking.margins import even_where_alike, joined, nearest_counts, shrunk
+from alphasynth.raking.one_way import with_moments
 from alphasynth.raking.pool import draw_tree, pair_table, spaced
 from alphasynth.raking.rake import MomentTerm, TableTerm, rake
 from alphasynth.raking.rows import Wanted, choose_rows
+from alphasynth.raking.tails import with_tails
 
 
 def test_raking_finds_the_minimum():
@@ -126,3 +128,59 @@ def test_exchanged_rows_are_nearer_to_the_weights():
     assert len(chosen) == rows
     assert far(chosen)[0] < drawn[0] / 2
     assert far(chosen)[1] < drawn[1] / 2
+
+
+@given(st.lists(st.floats(-50, 500), min_size=1, max_size=40), st.floats(0.1, 30), st.floats(0, 10_000))
+def test_shrunk_counts_add_up(noisy, deviation, n):
+    found = shrunk(np.array(noisy), deviation, n)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(), n, rtol=1e-6, atol=1e-6)
+
+
+def test_shrunk_counts_are_nearer_than_noisy_ones():
+    """Of a smooth column and of a heaped one, on average over noise."""
+    rng, at = np.random.default_rng(6), np.arange(32)
+    smooth = 2_000 * np.exp(-0.5 * ((at - 14) / 6) ** 2) / 15
+    heaped = np.where(at % 5 == 0, 250.0, 20.0)
+    for true in (smooth, heaped):
+        far = np.zeros(2)
+        for _ in range(20):
+            noisy = true + rng.normal(0, 15, 32)
+            for i, found in enumerate((nearest_counts(noisy, true.sum()), shrunk(noisy, 15.0, true.sum()))):
+                far[i] += np.abs(found - true).sum()
+        assert far[1] < far[0]
+
+
+def test_a_tail_has_hardly_any_rows_where_there_are_none():
+    rng = np.random.default_rng(7)
+    true = np.where(np.arange(32) < 14, 4_000 * 0.6 ** np.arange(32), 0.0)
+    beyond = []
+    for _ in range(20):
+        noisy = true + rng.normal(0, 12, 32)
+        found = with_tails(shrunk(noisy, 12.0, true.sum()), noisy, 12.0, np.ones(32))
+        assert (found >= 0).all()
+        np.testing.assert_allclose(found.sum(), true.sum(), rtol=1e-6)
+        beyond.append(found[18:].sum())
+    assert np.mean(beyond) < 12  # 14 noisy blocks, of which half are above 0, by 10 rows on average
+
+
+def test_counts_follow_moments_that_are_known_better():
+    values = np.arange(10.0)
+    true, off = np.full(10, 100.0), np.full(10, 100.0) + np.linspace(-20, 20, 10)
+    exact = np.array([values @ true])
+    found = with_moments(off, 100.0, values[None], exact, 1e-3)
+    np.testing.assert_allclose(values @ found, exact[0], rtol=1e-6)
+    np.testing.assert_allclose(found.sum(), 1_000)
+    np.testing.assert_allclose(with_moments(off, 100.0, values[None], exact, 1e12), off, rtol=1e-6)
+
+
+def test_under_loud_noise_only_moments_far_from_the_pool_are_held():
+    rng = np.random.default_rng(8)
+    vectors, weights = rng.normal(size=(500, 6)), np.ones(500)
+    own = weights @ vectors
+    term = MomentTerm.of(vectors, own + np.array([2_000.0, 10, -10, 20, -20, 10]), 100.0**2)
+    term.loosened(weights, np.zeros(6, bool))
+    assert term.variance[0] < 0.01 * term.variance[1:].min()
+    quiet = MomentTerm.of(vectors, own + np.array([2_000.0, 10, -10, 20, -20, 10]), 1.0)
+    quiet.loosened(weights, np.zeros(6, bool))
+    assert (quiet.variance <= 1.0).all()

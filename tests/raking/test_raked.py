@@ -113,3 +113,25 @@ def test_equal_columns_stay_nearly_equal():
     made = draw_rows(rng, fit(rng, table, (COLUMNS[1], COLUMNS[1]), SETTINGS), 2_000)
     blocks = [COLUMNS[1].block[each] for each in made]
     assert (np.abs(blocks[0] - blocks[1]) <= 2).mean() > 0.8
+
+
+def test_a_scarce_budget_goes_to_moments_and_is_spent_all_the_same():
+    for rho, scarce in ((Fraction(1, 5_000), True), (Fraction(1, 2), False)):
+        table, spending = confidential(people(600), rho)
+        fit(np.random.default_rng(1), table, COLUMNS, SETTINGS)
+        of = {name: sum(cost for each, cost in spending.spent if each == name) for name, _ in spending.spent}
+        assert sum(of.values()) == rho
+        assert (of["moments"] > 4 * (of["tree"] + of["more"])) is scarce
+
+
+def test_a_column_of_many_blocks_has_more_of_the_budget():
+    table, spending = confidential(people(600), Fraction(1, 2))
+    fit(np.random.default_rng(1), table, COLUMNS, SETTINGS)
+    region, age, _, owner = [cost for name, cost in spending.spent if name == "blocks"]
+    assert age > region > owner
+
+
+def test_pools_of_wide_tables_are_smaller():
+    assert SETTINGS.pool_rows(100_000, 10) == 100_000
+    assert SETTINGS.pool_rows(100_000, 100) == 10_000
+    assert SETTINGS.pool_rows(1_000, 100) == 4_000

@@ -34,7 +34,7 @@ class Features:
     in_pairs: int
 
 
-def features_of(cells: Cells, share: np.ndarray, degree: int) -> Features:
+def features_of(cells: Cells, share: np.ndarray, degree: int, contrasts: int = CONTRASTS) -> Features:
     """Features of a column whose cells have these shares, up to a degree in pairs: multiples of 1 / SCALE.
 
     A skewed number's logarithm has them, and so has the number itself, up to its square, which decides its sd.
@@ -44,7 +44,7 @@ def features_of(cells: Cells, share: np.ndarray, degree: int) -> Features:
         candidates.append((np.arange(cells.size) == cells.size - 1).astype(float))
     alone: list[np.ndarray] = []
     if cells.nominal:
-        frequent = np.argsort(-share[: cells.size - cells.gap], kind="stable")[:CONTRASTS]
+        frequent = np.argsort(-share[: cells.size - cells.gap], kind="stable")[:contrasts]
         candidates += [(np.arange(cells.size) == level).astype(float) for level in frequent]
     else:
         value = np.append(cells.value, np.zeros(int(cells.gap)))

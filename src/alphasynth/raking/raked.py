@@ -16,7 +16,7 @@ import numpy as np
 
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.constraints import Constraint
-from alphasynth.raking.features import SCALE, Moments, features_of
+from alphasynth.raking.features import CONTRASTS, SCALE, Moments, features_of
 from alphasynth.raking.one_way import OneWay, one_way, with_moments
 from alphasynth.raking.pool import draw_given, draw_tree, pair_table
 from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake, redrawn
@@ -30,6 +30,8 @@ KNOWN = 1e-6
 # A record's vector is so many times the root of its number of entries long, about, in standard deviations; noise of
 # more than so many standard errors of a moment calls for fewer moments.
 USUAL_LENGTH, MOST_NOISE = 2.5, 1.2
+# Moments of a wide table are of a lower degree and of fewer levels, until there are no more than these.
+MOST_MOMENTS = 1_500
 # Noise of more than so many calls for fewer tables too. A standard deviation of a moment, in the units of vectors.
 MUCH_NOISE, UNIT = 3.0, 2 * SCALE**2
 TINY = 1e-9
@@ -80,7 +82,7 @@ def fit(
     choice = parts.choices / max(len(columns) - 1 + parts.pairs_more, 1)
     tree = choose_tree(table, pairs, one, choice)
     measured = list(zip(tree, table.counts(tree, "tree", parts.tree), strict=True)) if tree else []
-    codes = draw_pool(rng, columns, one, measured, settings.pool_rows(table.n))
+    codes = draw_pool(rng, columns, one, measured, settings.pool_rows(table.n, len(columns)))
     codes = kept_rows(constraints, columns, codes)
     log_weights = np.full(len(codes[0]), math.log(table.n / len(codes[0])))
     moments = _moments(table, columns, one, codes, settings, parts.moments)
@@ -178,11 +180,13 @@ def _moments(
 ) -> Moments:
     """Moments whose vectors are cut where few rows of the pool are; of a degree that noise allows."""
     important = [number for number, cells in enumerate(columns) if cells.name in settings.response]
-    for degree in range(settings.degree, 0, -1):
-        features = [features_of(c, o.fine / o.fine.sum(), degree) for c, o in zip(columns, one, strict=True)]
+    smaller = [*((degree, CONTRASTS) for degree in range(settings.degree, 0, -1)), (1, 2), (1, 1)]
+    for degree, contrasts in smaller:
+        features = [features_of(c, o.fine / o.fine.sum(), degree, contrasts) for c, o in zip(columns, one, strict=True)]
         found = Moments.of(features, important)
         length = math.ceil(USUAL_LENGTH * UNIT * math.sqrt(found.size))
-        if table.deviation(length, found.size, part) <= MOST_NOISE * UNIT * math.sqrt(table.n):
+        loud = table.deviation(length, found.size, part) > MOST_NOISE * UNIT * math.sqrt(table.n)
+        if found.size <= MOST_MOMENTS and not (loud and degree > 1):
             break
     return replace(found, length=max(math.ceil(np.quantile(found.lengths(codes), settings.quantile)), 1))
 

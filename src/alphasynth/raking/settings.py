@@ -10,6 +10,8 @@ from alphasynth.raking.cells import Cells
 
 # Rows of a pool that are enough for any table below.
 LARGE = 100_000
+# Numbers that moments of all the pool's rows may be, about, where each pair has one; rows of any pool at least.
+MOST_NUMBERS, FEWEST = 30_000_000, 10_000
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Raked:
         whole = sum(asked.values())
         return Parts(**{name: Fraction(part, whole) for name, part in asked.items()}, pairs_more=more)
 
-    def pool_rows(self, n: int) -> int:
-        """Rows of the pool: several times the table's, but no more than a large table needs."""
-        return min(self.pool * n, LARGE)
+    def pool_rows(self, n: int, columns: int) -> int:
+        """Rows of the pool: several times the table's, but no more than a large table needs; fewer of a wide one."""
+        rows = min(self.pool * n, LARGE)
+        return min(rows, max(MOST_NUMBERS // max(columns * (columns - 1) // 2, 1), FEWEST))

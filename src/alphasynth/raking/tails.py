@@ -7,9 +7,9 @@ import numpy as np
 # Blocks of fewer rows than so many deviations of the noise are a tail's, from the first or last of all inwards,
 # as long as it has less than this part of the rows.
 CLEAR, SMALL = 3.0, 0.1
-# A shape is fitted to so many blocks next to the tail, at the most, and is a parabola (in logarithms) if there are so
-# many at least; a tail falls at least so fast from one block to the next, and fast where there is no shape.
-NEXT_TO, FOR_PARABOLA, LEAST_FALL, FAST = 10, 5, 0.15, 0.7
+# A shape is fitted to so many blocks next to the tail at the most, and for each degree at least; a tail falls at least
+# so fast from one block to the next, in logarithms, and fast where there is no shape.
+NEXT_TO, LEAST, LEAST_FALL, FAST = 10, {1: 2, 2: 5}, 0.15, 0.7
 # A shape may be wrong by this part of it: as a whole, and block by block.
 WRONG = 0.7
 
@@ -44,18 +44,15 @@ def _upper(counts: np.ndarray, noisy: np.ndarray, deviation: float, widths: np.n
 
 
 def _shape(counts: np.ndarray, deviation: float, widths: np.ndarray, blocks: int) -> np.ndarray:
-    """Rows for a unit of width in so many blocks beyond these."""
+    """Rows for a unit of width in so many blocks beyond these: between a straight line and a parabola, in logarithms.
+
+    The first has too much in a tail, mostly, and the second too little.
+    """
     first = max(int(np.argmax(counts / widths)), len(counts) - NEXT_TO)
     near, at = np.maximum(counts[first:], deviation / 2), np.arange(first - len(counts) + 1, 1.0)
-    heights = np.log(near / widths[first:])
-    beyond, top = np.arange(1.0, blocks + 1), heights[-1]
-    weights = near / np.sqrt(near + deviation**2)
-    steps = np.full(blocks, FAST)
-    for degree in (2, 1):
-        if len(near) >= (FOR_PARABOLA if degree == 2 else 2):
-            fitted = np.polyfit(at, heights, degree, w=weights)
-            if degree == 1 or fitted[0] <= 0:
-                curve = np.polyval(fitted, np.arange(0.0, blocks + 1))
-                top, steps = curve[0], -np.diff(curve)
-                break
-    return np.exp(top - np.cumsum(np.maximum(steps, LEAST_FALL))) if len(beyond) else np.zeros(0)
+    heights, weights = np.log(near / widths[first:]), near / np.sqrt(near + deviation**2)
+    fitted = [np.polyfit(at, heights, degree, w=weights) for degree in (1, 2) if len(near) >= LEAST[degree]]
+    curves = [np.polyval(each, np.arange(0.0, blocks + 1)) for each in fitted if len(each) == 2 or each[0] <= 0]
+    tops = [curve[0] for curve in curves] or [heights[-1]]
+    steps = [np.maximum(-np.diff(curve), LEAST_FALL) for curve in curves] or [np.full(blocks, FAST)]
+    return np.asarray(np.exp(np.mean(tops) - np.cumsum(np.mean(steps, axis=0))))
