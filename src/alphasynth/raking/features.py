@@ -23,6 +23,10 @@ CONTRASTS = 6
 ALONE = 2
 # What is left of a feature without those before it, below which it says nothing new.
 NOTHING_NEW = 1e-3
+# Features are mixed by multiples of 1 / MIXED; no combination of them is taken to vary by less than this.
+MIXED, NEVER = 1_024, 0.05
+# A square varies by the root of 2 more than a product of two: it has less weight.
+OF_SQUARES, OF_OTHERS = 2, 3
 CHUNK = 8_192
 
 
@@ -52,10 +56,11 @@ def features_of(cells: Cells, share: np.ndarray, degree: int, contrasts: int = C
         spread = np.ptp(cells.value) or 1.0
         powers = [np.where(there, (value / spread) ** power, 0.0) for power in range(1, max(degree, ALONE) + 1)]
         candidates, alone = candidates + powers[:degree], powers[degree:]
+        if cells.unit is not None:
+            middle = np.append((cells.lower + cells.upper) / 2 - cells.lower[0], np.zeros(int(cells.gap)))
+            itself = middle / middle.max()
+            candidates, alone = [*candidates, itself], [*alone, itself**2]
     in_pairs = len(_orthonormal(candidates, share))
-    if cells.unit is not None:
-        middle = np.append((cells.lower + cells.upper) / 2 - cells.lower[0], np.zeros(int(cells.gap)))
-        alone += [(middle / middle.max()) ** power for power in (1, 2)]
     candidates += alone
     found = np.clip(_orthonormal(candidates, share), -FARTHEST, FARTHEST)
     return Features(np.rint(found * SCALE).astype(np.int64), in_pairs)
@@ -76,38 +81,61 @@ def _orthonormal(candidates: Sequence[np.ndarray], share: np.ndarray) -> np.ndar
     return np.array(made[1:]).reshape(len(made) - 1, len(share))
 
 
-def _number(tables: Sequence[np.ndarray]) -> list[int]:
-    """The number of each feature within its column."""
-    return [number for table in tables for number in range(len(table))]
+def mixing(correlation: np.ndarray) -> np.ndarray:
+    """Multiples (features, features) of 1 / MIXED that make features of this correlation nearly uncorrelated.
+
+    >>> mixing(np.eye(2)).tolist()
+    [[1024, 0], [0, 1024]]
+    """
+    size, away = np.linalg.eigh((1 - NEVER) * correlation + NEVER * np.eye(len(correlation)))
+    return np.rint((away / np.sqrt(np.maximum(size, NEVER))) @ away.T * MIXED).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Features of all columns, and of all pairs of columns their products; a record's vector has a length of `length`.
+    """Sums of all columns' features and of products of two; a record's vector is cut to a length of `length`.
 
-    `tables` has the features (features, cells) of each column, `left` and `right` (D,) those that are multiplied, by
-    their number in a row of all; a feature alone is multiplied by one. `scale` (D,) weighs entries: what has more is
-    measured better. All are whole numbers.
+    `tables` has the features (features, cells) of each column. Those that are multiplied are mixed first: `mix` (mixed,
+    features) are multiples of 1 / MIXED that make them uncorrelated, so that noise is as large in every direction as
+    sampling error is. `left` and `right` (D,) are what is multiplied, by its number in a row of all mixed ones, all
+    features and a one; `less` (D,) is taken off, which squares have on average, and `scale` (D,) weighs entries: what
+    has more is measured better. All are whole numbers.
     """
 
     tables: tuple[np.ndarray, ...] = field(repr=False)
+    mix: np.ndarray = field(repr=False)
     left: np.ndarray = field(repr=False)
     right: np.ndarray = field(repr=False)
+    less: np.ndarray = field(repr=False)
     scale: np.ndarray = field(repr=False)
     length: int
 
     @classmethod
-    def of(cls, columns: Sequence[Features], important: Sequence[int] = (), length: int = 1 << 40) -> Moments:
+    def of(
+        cls,
+        columns: Sequence[Features],
+        important: Sequence[int] = (),
+        correlation: np.ndarray | None = None,
+        length: int = 1 << 40,
+    ) -> Moments:
         """Moments of all pairs; those of `important` columns are measured twice as well."""
-        tables = [column.table for column in columns]
-        owner = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
-        paired = [i for i, j in enumerate(_number(tables)) if j < columns[owner[i]].in_pairs]
-        pairs = [(i, j) for i, j in itertools.combinations(paired, 2) if owner[i] != owner[j]]
-        alone = [(i, len(owner)) for i in range(len(owner))]
-        left, right = np.array(pairs + alone, np.int64).reshape(-1, 2).T
-        matters = np.isin(np.append(owner, -1), list(important))
-        scale = np.where(matters[left] | matters[right] | (len(important) == 0), 2, 1)
-        return cls(tuple(tables), left, right, scale, length)
+        owner, number = np.array(
+            [(i, j) for i, column in enumerate(columns) for j in range(len(column.table))], np.int64
+        ).reshape(-1, 2).T
+        paired = number < np.array([column.in_pairs for column in columns])[owner]
+        mixed, size = owner[paired], len(owner)
+        mix = np.zeros((len(mixed), size), np.int64)
+        mix[:, paired] = mixing(np.eye(len(mixed)) if correlation is None else correlation[paired][:, paired])
+        pairs = [(i, j) for i in range(len(mixed)) for j in range(i, len(mixed)) if i == j or mixed[i] != mixed[j]]
+        if len(columns) == 1:
+            pairs = []
+        one = len(mixed) + size
+        left, right = np.array(pairs + [(len(mixed) + i, one) for i in range(size)], np.int64).reshape(-1, 2).T
+        matters = np.isin(np.concatenate([mixed, owner, [-1]]), list(important))
+        scale = np.where(left == right, OF_SQUARES, OF_OTHERS)
+        scale = scale * np.where(matters[left] | matters[right] | (len(important) == 0), 2, 1)
+        less = np.where(left == right, SCALE**2, 0)
+        return cls(tuple(column.table for column in columns), mix, left, right, less, scale, length)
 
     @property
     def size(self) -> int:
@@ -116,14 +144,26 @@ class Moments:
 
     @property
     def alone(self) -> np.ndarray:
-        """Which moments (D,) are of one column."""
-        return self.right == sum(len(table) for table in self.tables)
+        """Which moments (D,) are of one column; they come last."""
+        return self.right == sum(self.mix.shape)
+
+    @property
+    def usual_length(self) -> float:
+        """How long a vector is on average, about: entries have a mean of 0 and a deviation of scale SCALE^2."""
+        return float(np.sqrt((self.scale.astype(float) ** 2).sum())) * SCALE**2
+
+    def features(self, codes: Sequence[np.ndarray]) -> np.ndarray:
+        """What is multiplied, (features, rows), in whole numbers as floats: exact, since none reaches 2^53."""
+        found = np.concatenate([table[:, column] for table, column in zip(self.tables, codes, strict=True)])
+        found = found.astype(np.float64)
+        mixed = np.floor((self.mix.astype(np.float64) @ found + MIXED // 2) / MIXED)
+        farthest = FARTHEST * SCALE
+        return np.concatenate([np.clip(mixed, -farthest, farthest), found, np.full((1, found.shape[1]), float(SCALE))])
 
     def uncut(self, codes: Sequence[np.ndarray]) -> np.ndarray:
         """Vectors (rows, D) of records whose columns lie in these cells, in whole numbers."""
-        features = [table[:, column] for table, column in zip(self.tables, codes, strict=True)]
-        rows = np.concatenate([*features, np.full((1, len(codes[0])), SCALE)]).T
-        return rows[:, self.left] * rows[:, self.right] * self.scale
+        rows = self.features(codes).T.astype(np.int64)
+        return (rows[:, self.left] * rows[:, self.right] - self.less) * self.scale
 
     def vectors(self, codes: Sequence[np.ndarray]) -> np.ndarray:
         """Vectors (rows, D) cut to the public length: whole numbers, none longer."""
