@@ -37,7 +37,7 @@ MEASURES = {
     "TV3": "the same over triples of columns",
     "S2": "S_pMSE of a logistic model with all two-way products, of rows' being synthetic: 1 is perfect",
     "CART": "S_pMSE of a tree",
-    "coef": "mean distance of the coefficients of a regression of the response on all other columns, in standard errors",
+    "coef": "mean distance of coefficients, of a regression of the response on all other columns, in standard errors",
     "mean %": "per cent by which the response's mean is off",
     "sd %": "the same of its standard deviation",
     "q99 %": "the same of its 99th percentile",
@@ -48,7 +48,7 @@ MOST_SETS, MOST_CELLS = 2_000, 4_000_000
 
 
 def values_of(cells: Cells, facts: Declared, column: pa.ChunkedArray) -> Numbers:
-    """Numbers (n,), of dates their days', of text the level's; and where gaps are. Of values that keep what is declared.
+    """Numbers (n,), of dates their days', of text the level's, and where gaps are, of values that were declared.
 
     >>> facts = Declared(levels=("f", "m"), missing="model")
     >>> values_of(Cells.of("sex", facts), facts, pa.chunked_array([["m", None]]))
@@ -140,7 +140,10 @@ class Judge:
 
 
 def _codes(cells: Cells, numbers: Numbers) -> np.ndarray:
-    values = numbers.values.astype(np.int64) if cells.nominal else numbers.values
+    """Fine cells; the last digit of a number that was drawn puts it beyond none."""
+    if cells.nominal:
+        return cells.codes(numbers.values.astype(np.int64), numbers.gone)
+    values = numbers.values if cells.levels else np.clip(numbers.values, cells.lower[0], cells.upper[-1])
     return cells.codes(values, numbers.gone)
 
 

@@ -1,4 +1,4 @@
-"""A regression of one column on all others, in the confidential table and in a synthetic one: how far coefficients move.
+"""A regression of one column on all others, in the confidential table and in a synthetic one: how far apart they are.
 
 Text is dummies of its frequent levels, a gap being one; a number with gaps is filled by its mean, with an indicator
 beside. A response of numbers is regressed itself, or its logarithm; one of text, each of its levels but the first.
@@ -33,7 +33,7 @@ class Numbers(NamedTuple):
 
 
 class _Term(NamedTuple):
-    """A column of the design: a level (or gap) of a column, its indicator of gaps, or its numbers in units of `scale`."""
+    """A term of the design: a level of a column, its indicator of gaps, or its numbers in units of `scale`."""
 
     column: str
     level: int | None = None

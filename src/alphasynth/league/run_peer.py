@@ -71,7 +71,9 @@ def parse_peers(given: Sequence[str]) -> dict[str, str]:
     for word in given:
         name, _, python = word.partition("=")
         if name not in PEERS or name in found:
-            raise InputError(f"--peer must be NAME=PYTHON, each NAME one of {', '.join(PEERS)} and once, found {word!r}")
+            raise InputError(
+                f"--peer must be NAME=PYTHON, each NAME one of {', '.join(PEERS)} and once, found {word!r}"
+            )
         program = shutil.which(Path(python).expanduser()) if python else None
         if program is None:
             raise InputError(f"--peer must name an interpreter that exists, found none at {python!r}")
@@ -166,11 +168,11 @@ def _read(folder: Path, sizes: Sequence[int]) -> Made:
             codes = list(made["codes"].astype(np.int64))
         rng = np.random.default_rng(0)
         rng.bit_generator.state = told["random"]
-        took = (float(told[name]) for name in ("wall", "cpu", "MB"))
-        found = Made(codes, *took, str(told["version"]), rng)
+        wall, cpu, megabytes = (float(told[name]) for name in ("wall", "cpu", "MB"))
+        found = Made(codes, wall, cpu, megabytes, str(told["version"]), rng)
     except (OSError, ValueError, KeyError, TypeError):
         raise PeerError("left no table that can be read") from None
     held = len(codes) == len(sizes) and all(len(column) for column in codes)
-    if not held or not all((0 <= c).all() and (c < size).all() for c, size in zip(codes, sizes, strict=True)):
+    if not held or not all((c >= 0).all() and (c < size).all() for c, size in zip(codes, sizes, strict=True)):
         raise PeerError("made rows that are none of the cells'")
     return found
