@@ -228,8 +228,10 @@ def test_the_best_is_marked_and_ours_are_shares_of_the_best_peer():
         standing("dpmm MST", 1.0, float("nan"), 0, "ended with an error (ValueError)"),
     ]
     heads, lines = lines_of(standings)
-    assert heads == ("method", "epsilon", "repeats", "TV1", "failed")
-    assert [line[3].text for line in lines] == ["0.02 (0.002) *", "0.08 (0.008)", "0.05 (0.005)", "", "0.001 (0.0001)"]
+    assert heads == ("method", "epsilon", "repeats", "failed", "TV1")
+    assert [line[3] for line in lines] == ["", "", "", "ended with an error (ValueError)", ""]
+    assert lines_of(standings[:-1])[0] == ("method", "epsilon", "repeats", "TV1")
+    assert [line[4].text for line in lines] == ["0.02 (0.002) *", "0.08 (0.008)", "0.05 (0.005)", "", "0.001 (0.0001)"]
     assert ratios(standings) == [
         {"epsilon": 1.0, "measure": "TV1", "best peer": "OpenDP AIM", "its number": 0.05, "Raked": 0.02 / 0.05}
     ]
@@ -320,7 +322,7 @@ def test_a_league_of_ours_alone_is_of_a_pure_epsilon(visits, capsys):
 def test_peers_at_hand_sit_out_without_a_delta(visits, monkeypatch, capsys):
     monkeypatch.setattr("alphasynth.runs.compare_tables.installed", lambda: {"mst": sys.executable})
     assert compare(visits) == 0
-    assert "MST take part when --delta is given." in capsys.readouterr().out
+    assert "MST takes part when --delta is given." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from alphasynth.league.measures import MEASURES
 from alphasynth.league.page import CONFIDENTIAL, SPENT
 from alphasynth.league.whole_tables import SECONDS, TableStanding
 from alphasynth.pages import page
-from alphasynth.pages.marks import Figure, Panel, short
+from alphasynth.pages.marks import Figure, Panel
 from alphasynth.pages.named_marks import Intervals
 from alphasynth.pages.palette import colours
 
@@ -35,6 +35,7 @@ def lines_of(
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
     """Heads and lines of the standings, by epsilon, who has no privacy last; standard errors beside, or not."""
     names = list(standings[0].means)
+    broken = any(standing.failed for standing in standings)
     lines: list[tuple[object, ...]] = []
     for standing in sorted(standings, key=lambda s: s.epsilon or math.inf):
         best = {name: _best(standings, standing.epsilon, name) for name in names}
@@ -42,8 +43,9 @@ def lines_of(
             _cell(standing.means[name], standing.errors[name] if errors else math.nan, best[name] == standing.label)
             for name in names
         ]
-        lines.append((standing.label, standing.epsilon, standing.repeats, *cells, standing.failed))
-    return (*HEADS, *names, "failed"), lines
+        why = [standing.failed] * broken
+        lines.append((standing.label, standing.epsilon, standing.repeats, *why, *cells))
+    return (*HEADS, *["failed"] * broken, *names), lines
 
 
 def _best(standings: Sequence[TableStanding], epsilon: float | None, name: str) -> str:
@@ -60,8 +62,17 @@ def _cell(mean: float, error: float, best: bool) -> page.Cell:
     """
     if not math.isfinite(mean):
         return page.Cell("")
-    words = f"{mean:.3g}" + (f" ({error:.1g})" if math.isfinite(error) else "") + (f" {BEST}" if best else "")
-    return page.Cell(words, mean)
+    words = _brief(mean, 3) + (f" ({_brief(error, 1)})" if math.isfinite(error) else "")
+    return page.Cell(words + (f" {BEST}" if best else ""), mean)
+
+
+def _brief(value: float, digits: int) -> str:
+    """A number to so many digits.
+
+    >>> _brief(1234.5, 3), _brief(0.01234, 1)
+    ('1,230', '0.01')
+    """
+    return f"{float(f'{value:.{digits}g}'):,g}"
 
 
 def ratios(standings: Sequence[TableStanding]) -> list[dict[str, object]]:
@@ -145,7 +156,7 @@ def _shares(compared: Sequence[dict[str, object]]) -> tuple[list[str], list[list
 
 
 def _ratio(head: str, value: object) -> object:
-    return page.Cell(short(float(f"{value:.3g}")), value) if isinstance(value, float) and head in MINE else value
+    return page.Cell(_brief(value, 3), value) if isinstance(value, float) and head in MINE else value
 
 
 def _explained(standings: Sequence[TableStanding]) -> page.Block:

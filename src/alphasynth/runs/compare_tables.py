@@ -98,8 +98,8 @@ def _peers(asked: TableComparison, columns: Columns) -> tuple[dict[str, str], tu
     here = {**installed(), **asked.peers}
     notes = []
     if here and asked.delta is None:
-        labels = " and ".join(PEERS[name].label for name in here)
-        notes.append(f"{labels} take part when --delta is given.")
+        labels = [PEERS[name].label for name in here]
+        notes.append(f"{' and '.join(labels)} {'takes' if len(labels) == 1 else 'take'} part when --delta is given.")
         here = {}
     elif not here:
         notes.append(f"No peer takes part: pip install 'mbi>=2.0' adds MST; or {HOW}.")
