@@ -22,6 +22,8 @@ from alphasynth.league.peers import PEERS
 from alphasynth.league.run_peer import Order, PeerError, installed, parse_peers, run_peer
 from alphasynth.league.tables_page import build, lines_of, ratios
 from alphasynth.league.whole_tables import TableStanding, compare_tables
+from alphasynth.pages.page import render
+from browser import Opened, chromium
 from command_line import read, start
 
 # A stand-in for dpmm: rows of the table it is handed, drawn again.
@@ -247,6 +249,21 @@ def test_every_peer_has_a_colour_of_its_own():
     assert len(set(built.series.values())) == len(labels)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1_280])
+def test_the_page_is_drawn_at_every_width(width, tmp_path):
+    labels = ["bootstrap", "Raked", "Raked with response", *(peer.label for peer in PEERS.values())]
+    standings = [standing(label, epsilon, 0.1) for label in labels for epsilon in (1.0, 4.0)]
+    (tmp_path / "report.html").write_text(render(build(standings, 1e-9, ("visits",), ("A note.",))))
+    with chromium() as browser:
+        opened = Opened(browser, tmp_path / "report.html", width)
+        assert opened.said == []
+        assert opened.asked == [opened.address]
+        assert opened.tab.evaluate("document.documentElement.scrollWidth") <= width
+        assert opened.shown("svg") == 2
+        assert opened.shown("tbody tr") == 20
+
+
 @pytest.fixture
 def visits(alone):
     """A table with text, gaps and dates; and its columns, declared."""
@@ -382,7 +399,14 @@ def test_columns_that_do_not_hold_are_refused(before, after, words, visits, caps
 
 
 @pytest.mark.usefixtures("_nobody_here")
-def test_what_was_read_off_may_be_confirmed(visits, monkeypatch, capsys):
+def test_a_delta_is_below_one_in_the_rows(visits, capsys):
+    pd.concat([pd.read_parquet(visits)] * 5).to_parquet("more.parquet")
+    assert compare("more.parquet", "--delta", "0.001") == 2
+    assert "--delta must be below one in the number of rows" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_nobody_here")
+def test_what_was_read_off_may_be_confirmed(visits, capsys):
     Path("columns.toml").write_text(
         COLUMNS.replace("limits = [0, 60]", 'limits = [0, 1]\nread_off_the_table = ["limits"]')
     )

@@ -24,6 +24,7 @@ from alphasynth.runs.clock import Stage
 from alphasynth.runs.compare import Done, write_folder
 from alphasynth.runs.interruption import Interruption
 from alphasynth.runs.new_folder import new_folder
+from alphasynth.synthesis.checks import check_rows
 from alphasynth.synthesis.raked import MECHANISM, RakedSynthesizer
 from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.opening import open_table
@@ -114,6 +115,7 @@ def _read(asked: TableComparison, columns: Columns, front: RakedSynthesizer) -> 
     front.check_columns(list(stored.column_names), stored.names_are_public)
     batches = list(stored.stream(columns.names))
     fine = read_codes(columns, batches).codes
+    check_rows(asked.delta, len(fine[0]))
     blocks = [cells.block[each] for cells, each in zip(columns.cells(), fine, strict=True)]
     return pa.Table.from_batches(batches).rename_columns(list(columns.names)), blocks
 
