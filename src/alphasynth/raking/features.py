@@ -6,7 +6,6 @@ are orthonormal under its distribution, contrasts of levels, an indicator of gap
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,8 +24,6 @@ ALONE = 2
 NOTHING_NEW = 1e-3
 # Features are mixed by multiples of 1 / MIXED; no combination of them is taken to vary by less than this.
 MIXED, NEVER = 1_024, 0.05
-# A square varies by the root of 2 more than a product of two: it has less weight.
-OF_SQUARES, OF_OTHERS = 2, 3
 CHUNK = 8_192
 
 
@@ -81,61 +78,59 @@ def _orthonormal(candidates: Sequence[np.ndarray], share: np.ndarray) -> np.ndar
     return np.array(made[1:]).reshape(len(made) - 1, len(share))
 
 
-def mixing(correlation: np.ndarray) -> np.ndarray:
+def mixing(correlation: np.ndarray, last: np.ndarray) -> np.ndarray:
     """Multiples (features, features) of 1 / MIXED that make features of this correlation nearly uncorrelated.
 
-    >>> mixing(np.eye(2)).tolist()
+    Those that come `last` (features,) have what the others say of them taken off, and leave these alone.
+
+    >>> mixing(np.eye(2), np.zeros(2, bool)).tolist()
     [[1024, 0], [0, 1024]]
     """
-    size, away = np.linalg.eigh((1 - NEVER) * correlation + NEVER * np.eye(len(correlation)))
-    return np.rint((away / np.sqrt(np.maximum(size, NEVER))) @ away.T * MIXED).astype(np.int64)
+    together = (1 - NEVER) * correlation + NEVER * np.eye(len(correlation))
+    mix, first = np.zeros_like(together), ~last
+    mix[np.ix_(first, first)] = _whitening(together[np.ix_(first, first)])
+    explained = np.linalg.solve(together[np.ix_(first, first)], together[np.ix_(first, last)])
+    rest = together[np.ix_(last, last)] - together[np.ix_(last, first)] @ explained
+    mix[np.ix_(last, last)] = _whitening(rest)
+    mix[np.ix_(last, first)] = -mix[np.ix_(last, last)] @ explained.T
+    return np.rint(mix * MIXED).astype(np.int64)
+
+
+def _whitening(covariance: np.ndarray) -> np.ndarray:
+    """The symmetric matrix that makes this covariance one of uncorrelated features of variance 1."""
+    size, axes = np.linalg.eigh(covariance)
+    return np.asarray((axes / np.sqrt(np.maximum(size, NEVER))) @ axes.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Interaction:
+    """Products of two features, by their numbers in a row of all; what they are on average is taken off."""
+
+    left: int
+    right: int
+    less: int
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
     """Sums of all columns' features and of products of two; a record's vector is cut to a length of `length`.
 
-    `tables` has the features (features, cells) of each column. Those that are multiplied are mixed first: `mix` (mixed,
-    features) are multiples of 1 / MIXED that make them uncorrelated, so that noise is as large in every direction as
-    sampling error is. `left` and `right` (D,) are what is multiplied, by its number in a row of all mixed ones, all
-    features and a one; `less` (D,) is taken off, which squares have on average, and `scale` (D,) weighs entries: what
-    has more is measured better. All are whole numbers.
+    `tables` has the features (features, cells) of each column, and `interactions` are products of two columns' that
+    count as features. Features that are multiplied are mixed first: `mix` (mixed, features) are multiples of 1 / MIXED
+    that make them uncorrelated, so that noise is as large in every direction as sampling error is. `left` and `right`
+    (D,) are what is multiplied, by its number in a row of all mixed ones, all features and a one; `less` (D,) is taken
+    off, which squares have on average, and `scale` (D,) weighs entries: what has more is measured better. All are whole
+    numbers.
     """
 
     tables: tuple[np.ndarray, ...] = field(repr=False)
+    interactions: tuple[Interaction, ...] = field(repr=False)
     mix: np.ndarray = field(repr=False)
     left: np.ndarray = field(repr=False)
     right: np.ndarray = field(repr=False)
     less: np.ndarray = field(repr=False)
     scale: np.ndarray = field(repr=False)
-    length: int
-
-    @classmethod
-    def of(
-        cls,
-        columns: Sequence[Features],
-        important: Sequence[int] = (),
-        correlation: np.ndarray | None = None,
-        length: int = 1 << 40,
-    ) -> Moments:
-        """Moments of all pairs; those of `important` columns are measured twice as well."""
-        owner, number = np.array(
-            [(i, j) for i, column in enumerate(columns) for j in range(len(column.table))], np.int64
-        ).reshape(-1, 2).T
-        paired = number < np.array([column.in_pairs for column in columns])[owner]
-        mixed, size = owner[paired], len(owner)
-        mix = np.zeros((len(mixed), size), np.int64)
-        mix[:, paired] = mixing(np.eye(len(mixed)) if correlation is None else correlation[paired][:, paired])
-        pairs = [(i, j) for i in range(len(mixed)) for j in range(i, len(mixed)) if i == j or mixed[i] != mixed[j]]
-        if len(columns) == 1:
-            pairs = []
-        one = len(mixed) + size
-        left, right = np.array(pairs + [(len(mixed) + i, one) for i in range(size)], np.int64).reshape(-1, 2).T
-        matters = np.isin(np.concatenate([mixed, owner, [-1]]), list(important))
-        scale = np.where(left == right, OF_SQUARES, OF_OTHERS)
-        scale = scale * np.where(matters[left] | matters[right] | (len(important) == 0), 2, 1)
-        less = np.where(left == right, SCALE**2, 0)
-        return cls(tuple(column.table for column in columns), mix, left, right, less, scale, length)
+    length: int = 1 << 40
 
     @property
     def size(self) -> int:
@@ -154,8 +149,7 @@ class Moments:
 
     def features(self, codes: Sequence[np.ndarray]) -> np.ndarray:
         """What is multiplied, (features, rows), in whole numbers as floats: exact, since none reaches 2^53."""
-        found = np.concatenate([table[:, column] for table, column in zip(self.tables, codes, strict=True)])
-        found = found.astype(np.float64)
+        found = all_features(self.tables, self.interactions, codes)
         mixed = np.floor((self.mix.astype(np.float64) @ found + MIXED // 2) / MIXED)
         farthest = FARTHEST * SCALE
         return np.concatenate([np.clip(mixed, -farthest, farthest), found, np.full((1, found.shape[1]), float(SCALE))])
@@ -186,3 +180,15 @@ class Moments:
             for first in range(0, len(codes[0]), CHUNK)
         ]
         return np.concatenate(parts)
+
+
+def all_features(
+    tables: Sequence[np.ndarray], interactions: Sequence[Interaction], codes: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Features (features, rows) of all columns, then interactions, of records whose columns lie in these cells."""
+    found = np.concatenate([table[:, column] for table, column in zip(tables, codes, strict=True)]).astype(np.float64)
+    if not interactions:
+        return found
+    left, right, less = np.array([(each.left, each.right, each.less) for each in interactions]).T
+    products = np.floor((found[left] * found[right] + SCALE // 2) / SCALE) - less[:, None]
+    return np.concatenate([found, np.clip(products, -FARTHEST * SCALE, FARTHEST * SCALE)])

@@ -99,16 +99,21 @@ def settled(cells: Cells, noisy: Noisy, features: np.ndarray, sums: Noisy, n: in
 
 def tilted(counts: np.ndarray, features: np.ndarray, sums: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """Counts times exp(tilt of their features), adding up to what they did, such that sums - made = variance @ tilt."""
+    there = counts > 0
+    if not there.all():
+        made = np.zeros_like(counts)
+        made[there] = tilted(counts[there], features[:, there], sums, variance) if there.any() else 0.0
+        return made
     tilt, n, made = np.zeros(len(features)), counts.sum(), counts
     for _ in range(STEPS if len(features) else 0):
-        means = features @ made / n
-        around = features - means[:, None]
+        around = features - (features @ made / n)[:, None]
         slope = sums - features @ made - variance @ tilt
         move = np.linalg.lstsq((around * made) @ around.T + variance, slope, rcond=1e-12)[0]
         change = move @ features
-        part = min(1.0, FARTHEST / max(float(np.ptp(change[counts > 0])), 1e-300))
+        part = min(1.0, FARTHEST / max(float(np.ptp(change)), 1e-300))
         tilt += part * move
-        made = counts * np.exp(tilt @ (features - features[:, [int(np.argmax(counts))]]))
+        power = tilt @ features
+        made = counts * np.exp(power - power.max())
         made *= n / made.sum()
         if np.abs(part * change).max() < SETTLED:
             break

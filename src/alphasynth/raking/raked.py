@@ -16,7 +16,8 @@ import numpy as np
 
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.constraints import Constraint
-from alphasynth.raking.features import CONTRASTS, SCALE, Features, Moments, features_of
+from alphasynth.raking.features import CONTRASTS, SCALE, Moments, features_of
+from alphasynth.raking.moments import all_moments
 from alphasynth.raking.one_way import OneWay, one_way, settled
 from alphasynth.raking.pool import draw_given, draw_tree, pair_table
 from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake
@@ -233,25 +234,18 @@ def _moments(
     part: Fraction,
 ) -> Moments:
     """Moments whose vectors are cut where few rows of the pool are; of a degree that noise allows."""
-    important = [number for number, cells in enumerate(columns) if cells.name in settings.response]
+    names = [cells.name for cells in columns]
+    important = [names.index(name) for name in settings.response]
+    interactions = [(names.index(a), names.index(b)) for a, b in settings.interactions]
     smaller = [*((degree, CONTRASTS) for degree in range(settings.degree, 0, -1)), (1, 2), (1, 1)]
     for degree, contrasts in smaller:
         features = [features_of(c, o.fine / o.fine.sum(), degree, contrasts) for c, o in zip(columns, one, strict=True)]
-        found = Moments.of(features, important, _correlation(features, codes))
-        length, error = USUAL_LENGTH * found.usual_length, found.scale.max() * SCALE**2 * math.sqrt(table.n)
+        found = all_moments(features, codes, important, interactions, float(settings.share))
+        length, error = USUAL_LENGTH * found.usual_length, found.scale.min() * SCALE**2 * math.sqrt(table.n)
         loud = table.deviation(math.ceil(length), found.size, part) > MOST_NOISE * error
         if found.size <= MOST_MOMENTS and not (loud and degree > 1):
             break
     return replace(found, length=max(math.ceil(np.quantile(found.lengths(codes), settings.quantile)), 1))
-
-
-def _correlation(features: Sequence[Features], codes: Sequence[np.ndarray]) -> np.ndarray:
-    """Correlations of all features, over the pool."""
-    rows = np.concatenate([each.table[:, column] for each, column in zip(features, codes, strict=True)]) / SCALE
-    rows -= rows.mean(axis=1, keepdims=True)
-    together = rows @ rows.T
-    size = np.sqrt(np.maximum(np.diag(together), TINY))
-    return together / size / size[:, None]
 
 
 def redraw(rng: np.random.Generator, fitted: Fitted) -> Fitted:

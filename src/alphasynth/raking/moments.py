@@ -1,0 +1,97 @@
+"""Which moments are measured: products of all pairs of columns' features, mixed by what the pool says of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from alphasynth.raking.features import SCALE, Features, Interaction, Moments, all_features, mixing
+
+# A square varies by the root of 2 more than a product of two: it has less weight.
+OF_SQUARES, OF_OTHERS = 8, 12
+# What matters has at most so many times the weight of the rest.
+MOST = 6.0
+# Features of a column that take part in an interaction, at the most.
+IN_INTERACTIONS = 3
+
+
+def all_moments(
+    columns: Sequence[Features],
+    codes: Sequence[np.ndarray],
+    important: Sequence[int] = (),
+    interactions: Sequence[tuple[int, int]] = (),
+    share: float = 0.5,
+) -> Moments:
+    """Moments of all pairs, given the pool's cells (rows,); those of `important` columns have this share of the budget.
+
+    An interaction of two columns is multiplied by features of those that matter, or of all others where none does.
+    """
+    tables = tuple(column.table for column in columns)
+    owner, number = np.array([(i, j) for i, table in enumerate(tables) for j in range(len(table))]).reshape(-1, 2).T
+    paired = number < np.array([column.in_pairs for column in columns])[owner]
+    crossed = _interactions(tables, owner, number, paired, codes, interactions)
+    owners = [*({each} for each in owner.tolist()), *({owner[c.left], owner[c.right]} for c in crossed)]
+    taken = [i for i in range(len(owners)) if i >= len(owner) or paired[i]]
+    rows = all_features(tables, crossed, codes)[taken] / SCALE
+    matters = np.array([owners[i] <= set(important) for i in taken], bool)
+    mix = np.zeros((len(taken), len(owners)), np.int64)
+    mix[:, taken] = mixing(_correlation(rows), matters)
+    pairs = [
+        (i, j)
+        for i, j in itertools.combinations_with_replacement(range(len(taken)), 2)
+        if len(columns) > 1 and _multiplied(taken[i], taken[j], owners, len(owner), set(important))
+    ]
+    one = len(taken) + len(owners)
+    alone = [(len(taken) + i, one) for i in range(len(owner))]
+    left, right = np.array(pairs + alone, np.int64).reshape(-1, 2).T
+    scale = np.where(left == right, OF_SQUARES, OF_OTHERS)
+    of = np.concatenate([matters, [owners[i] <= set(important) for i in range(len(owners))], [False]])
+    heavy = of[left] | of[right]
+    if heavy.any() and not heavy.all():
+        ratio = share / (1 - share) * (scale[~heavy] ** 2).sum() / (scale[heavy] ** 2).sum()
+        scale = np.where(heavy, np.rint(scale * min(max(math.sqrt(ratio), 1.0), MOST)).astype(np.int64), scale)
+    return Moments(tables, crossed, mix, left, right, np.where(left == right, SCALE**2, 0), scale)
+
+
+def _interactions(
+    tables: Sequence[np.ndarray],
+    owner: np.ndarray,
+    number: np.ndarray,
+    paired: np.ndarray,
+    codes: Sequence[np.ndarray],
+    interactions: Sequence[tuple[int, int]],
+) -> tuple[Interaction, ...]:
+    """Products of the first features of the two columns of each interaction, less their means over the pool."""
+    first = paired & (number < IN_INTERACTIONS)
+    both = [
+        Interaction(int(i), int(j), 0)
+        for a, b in interactions
+        for i in np.flatnonzero(first & (owner == a))
+        for j in np.flatnonzero(first & (owner == b))
+    ]
+    means = all_features(tables, both, codes)[len(owner) :].mean(axis=1) if both else []
+    return tuple(Interaction(each.left, each.right, round(mean)) for each, mean in zip(both, means, strict=True))
+
+
+def _multiplied(i: int, j: int, owners: Sequence[set[int]], single: int, important: set[int]) -> bool:
+    """Whether two features are: each with itself, two columns', and interactions with what matters."""
+    if i == j:
+        return i < single
+    if owners[i] & owners[j]:
+        return False
+    if i < single and j < single:
+        return True
+    if i >= single and j >= single:
+        return False
+    return not important or owners[min(i, j)] <= important
+
+
+def _correlation(rows: np.ndarray) -> np.ndarray:
+    """Correlations of features (features, rows)."""
+    rows = rows - rows.mean(axis=1, keepdims=True)
+    together = rows @ rows.T
+    size = np.sqrt(np.maximum(np.diag(together), 1e-9))
+    return np.asarray(together / size / size[:, None])
