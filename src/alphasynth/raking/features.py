@@ -103,7 +103,7 @@ class Moments:
         owner = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
         paired = [i for i, j in enumerate(_number(tables)) if j < columns[owner[i]].in_pairs]
         pairs = [(i, j) for i, j in itertools.combinations(paired, 2) if owner[i] != owner[j]]
-        alone = [(i, len(owner)) for i in range(len(owner))]
+        alone = [(i, len(owner)) for i in range(len(owner))] or [(0, 0)]  # without any, one: how many rows there are
         left, right = np.array(pairs + alone, np.int64).reshape(-1, 2).T
         matters = np.isin(np.append(owner, -1), list(important))
         scale = np.where(matters[left] | matters[right] | (len(important) == 0), 2, 1)

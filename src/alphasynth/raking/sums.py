@@ -14,6 +14,9 @@ from alphasynth.privacy.spending import Sensitivity, Spending
 from alphasynth.raking.features import Moments
 from alphasynth.raking.moment_sums import exact_sums
 
+# What a fit's counts, of which differences are taken, may add up to: 64 bits hold any sum of these and of a table's.
+MOST = 2.0**60
+
 
 @dataclass(frozen=True, eq=False)
 class Margin:
@@ -101,12 +104,14 @@ class Confidential:
 
         Far is the sum of absolute differences, which one row moves by 1, or by its weight.
         """
-        scores = [
-            int(np.abs(self._exact(margin) - np.rint(fit * self.each)).sum())
-            - int(np.sqrt(np.maximum(fit, 0.0) * 2 / np.pi).sum() * self.each)
-            for margin, fit in zip(margins, fitted, strict=True)
-        ]
+        scores = [self._far(margin, fit) for margin, fit in zip(margins, fitted, strict=True)]
         return self._spending.choose(self._stream, np.array(scores), self.most, name, self._part(part))
+
+    def _far(self, margin: Margin, fitted: np.ndarray) -> int:
+        """Differences in whole numbers: a float that had to be rounded could move by more than a row's weight."""
+        fit = np.clip(np.nan_to_num(fitted), 0.0, MOST / margin.size / self.each)
+        apart = int(np.abs(self._exact(margin) - np.rint(fit * self.each).astype(np.int64)).sum())
+        return apart - int(np.sqrt(fit * 2 / np.pi).sum() * self.each)
 
     def moments(self, moments: Moments, name: str, part: Fraction) -> Noisy:
         """Noisy sums (D,) of records' cut vectors."""
