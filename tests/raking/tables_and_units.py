@@ -50,7 +50,9 @@ def _numbers(draw, rows: int, gap: bool):
 
 
 def _dates(draw, rows: int, gap: bool):
-    days = draw(st.lists(st.integers(14_610, 16_435) | (st.none() if gap else st.just(15_000)), min_size=rows, max_size=rows))
+    days = draw(
+        st.lists(st.integers(14_610, 16_435) | (st.none() if gap else st.just(15_000)), min_size=rows, max_size=rows)
+    )
     return {"limits": ["2010-01-01", "2014-12-31"]}, pa.array(days, pa.int32()).cast(pa.date32())
 
 

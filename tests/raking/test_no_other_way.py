@@ -91,8 +91,6 @@ def test_frames_and_guarantees_are_the_same_whatever_the_table(deaf, tmp_path, d
     for table in (plain(60), odd(60)):
         made = syn.Synthesizer(columns(tmp_path), mechanism="Raked", epsilon=2.0, delta=delta, m=2, seed=3).fit(table)
         releases.append(made.release())
-        assert repr(made) == repr(made)
-        assert "SeedSequence" not in repr(made._outcome.fitted)
     one, other = releases
     assert one.guarantee == other.guarantee
     for first, second in zip(one.tables, other.tables, strict=True):
@@ -116,7 +114,7 @@ def test_released_folders_are_the_same_byte_by_byte(deaf, kind, unit):
         assert content == folders[1][name], name
 
 
-INSIDE = ("_codes", "_exact", "_counted", "_stream", "_weights", "_spending", "_far")
+INSIDE = ("_codes", "_exact", "_counted", "_stream", "_weights", "_spending", "_far", "_scored")
 
 
 def test_no_other_code_reaches_into_what_is_confidential():

@@ -7,6 +7,7 @@ same; whatever the mechanism asks of the records must then move by no more than 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -26,8 +27,8 @@ RAKED = "alphasynth.synthesis.raked.Spending"
 class Recording(Spending):
     """A budget that notes what it was asked to give away; `answers` are given again where they are known."""
 
-    answers: list = []  # of a run before
-    asked: list = []
+    answers: ClassVar[list] = []  # of a run before
+    asked: ClassVar[list] = []
 
     def noisy(self, stream, sums, sensitivity, name, part):
         Recording.asked.append((name, np.array(sums, object), sensitivity, self.total * part))
@@ -109,9 +110,7 @@ def test_noise_is_what_the_cost_and_the_move_ask_for(pure, monkeypatch):
 
     monkeypatch.setattr("alphasynth.privacy.spending.draw", choice)
     frame = pd.DataFrame({"a": [0, 1, 1, 0], "b": [1.0, 2.0, 3.0, 4.0], "w": [1.0, 2.0, 3.0, 9.0]})
-    columns = syn.Columns.of(
-        {"a": {"levels": [0, 1]}, "b": {"limits": [0, 5]}}, weight={"column": "w", "largest": 4.0}
-    )
+    columns = syn.Columns.of({"a": {"levels": [0, 1]}, "b": {"limits": [0, 5]}}, weight={"column": "w", "largest": 4.0})
     asked, _ = asked_of(columns, pa.Table.from_pandas(frame), Unit("a", 3), pure, 4)
     sums, choices = [each for each in asked if isinstance(each[2], Sensitivity)], [e for e in asked if e[0] == "choice"]
     assert len(sums) == len(drawn) > 4

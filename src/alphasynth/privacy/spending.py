@@ -93,7 +93,7 @@ class Spending:
     def choose(self, stream: Stream, scores: np.ndarray, rows: int, name: str, part: Fraction) -> int:
         """The number of one of several whole-number scores, larger ones the likelier: the exponential mechanism.
 
-        A unit moves a score by at most `rows`, up or down. A choice has a range of epsilon, which is epsilon^2 / 8 of rho.
+        A unit moves a score by at most `rows`, up or down. A choice has a range of epsilon: epsilon^2 / 8 of rho.
         """
         cost = self.take(name, part)
         epsilon = cost if self.pure else _root_below(8 * cost)

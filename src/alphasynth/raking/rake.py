@@ -101,7 +101,9 @@ class MomentTerm:
     def loosened(self, weights: np.ndarray, groups: np.ndarray) -> None:
         """Let the fit go as far from the pool as the noisy sums of each group (D,) say the truth lies."""
         square = np.einsum("ij,ij,i->j", self.vectors, self.vectors, weights.astype(self.vectors.dtype))
-        square = np.maximum(square.astype(np.float64), 1.0)  # of a moment that no row of the pool has: whole numbers' least
+        square = np.maximum(
+            square.astype(np.float64), 1.0
+        )  # of a moment that no row of the pool has: whole numbers' least
         apart = self.noisy - self.sums(weights)
         for group in np.unique(groups):
             of = groups == group

@@ -120,19 +120,18 @@ def fit(
     _improve(tables, columns, codes, np.exp(log_weights), (moments, moment_term))
     rake(log_weights, terms[: 1 + len(columns)], FINISH)
     # Rows are to agree with all pairs of a narrow table, and with those of a wide one that were measured.
-    agree = pairs if len(pairs) <= MOST_PAIRS else [pair for pair in pairs if pair not in left]
+    rest = set(left)
+    agree = pairs if len(pairs) <= MOST_PAIRS else [pair for pair in pairs if pair not in rest]
     return Fitted(codes, log_weights, terms, [*blocks, *agree])
 
 
 def choose_tree(table: Confidential, pairs: Sequence[Margin], one: Sequence[OneWay], part: Fraction) -> list[Margin]:
     """Pairs that span all columns, those chosen that are farthest from independence: private choices."""
-    group, tree = list(range(len(one))), list[Margin]()
+    group, tree, alone = list(range(len(one))), list[Margin](), [each.margin for each in one]
+    fitted = {pair: np.outer(*(alone[column] for column in pair.columns)).ravel() / table.n for pair in pairs}
     while len(tree) < len(one) - 1:
         open_pairs = [pair for pair in pairs if group[pair.columns[0]] != group[pair.columns[1]]]
-        fitted = [
-            np.outer(one[pair.columns[0]].margin, one[pair.columns[1]].margin).ravel() / table.n for pair in open_pairs
-        ]
-        chosen = open_pairs[table.worst(open_pairs, fitted, "choice", part)]
+        chosen = open_pairs[table.worst(open_pairs, [fitted[pair] for pair in open_pairs], "choice", part)]
         tree.append(chosen)
         a, b = (group[column] for column in chosen.columns)
         group = [a if each == b else each for each in group]

@@ -82,7 +82,9 @@ COLUMNS = '[column.a]\nlevels = ["x", "y"]\n'
 def test_the_command_audits_whole_tables(capsys):
     TABLES["one of its level, n = 10"][1].to_csv("table.csv", index=False)
     Path("columns.toml").write_text(COLUMNS)
-    words = "audit table.csv --columns columns.toml --mechanism Raked --epsilon 1 --delta 1e-6 --m 5 --trials 40 --seed 1"
+    words = (
+        "audit table.csv --columns columns.toml --mechanism Raked --epsilon 1 --delta 1e-6 --m 5 --trials 40 --seed 1"
+    )
     assert run_command(words.split()) == 0
     said = capsys.readouterr()
     assert "For any number of tables; losses are rounded up." in said.out
