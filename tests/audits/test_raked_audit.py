@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import alphasynth as syn
@@ -15,6 +16,8 @@ from alphasynth.audits.whole_tables import audit_whole_table
 from alphasynth.cli.entry import run_command
 from alphasynth.errors import InputError
 from alphasynth.privacy import spending
+from alphasynth.tables.grouping import Unit
+from raking.tables_and_units import Rows
 
 KEY = np.random.SeedSequence(11)
 LEVELS = {"a": {"levels": ["x", "y"]}}
@@ -72,6 +75,8 @@ def test_what_cannot_be_audited_is_refused():
     made = syn.Synthesizer(LEVELS, mechanism="Raked", epsilon=1, m=1)
     with pytest.raises(InputError, match="found a table too small to have one"):
         audit_whole_table(KEY, made, pd.DataFrame({"a": ["x"]}))
+    with pytest.raises(InputError, match="must have rows for units of privacy, found another unit"):
+        audit_whole_table(KEY, made, Rows(pa.table({"a": ["x", "y"]}), Unit("a", 2)))
 
 
 COLUMNS = '[column.a]\nlevels = ["x", "y"]\n'

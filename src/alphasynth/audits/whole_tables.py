@@ -36,6 +36,8 @@ def audit_whole_table(
     """Run the whole pipeline `trials` times with the rarest row and as often without it, and tell the tables apart."""
     if trials < FEWEST_TRIALS:
         raise InputError(f"trials must be at least {FEWEST_TRIALS}, found {trials}")
+    if isinstance(table, Streamed) and table.unit is not None:
+        raise InputError("the audit of a whole table must have rows for units of privacy, found another unit")
     columns, rows = synthesizer.columns, _rows(synthesizer, table)
     if rows.num_rows < 2:
         raise InputError("an audit needs a neighbour to compare with, found a table too small to have one")
