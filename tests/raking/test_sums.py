@@ -148,6 +148,16 @@ def test_scores_move_by_no_more_than_a_units_rows(pair, seed):
     assert np.abs(one._spending.told[0] - two._spending.told[0]).max() <= unit
 
 
+@given(neighbours(), st.sampled_from([0.0, -1e300, 1e9, 1e17, 2.0**61, 1e300, np.inf, np.nan]), st.floats(1e-9, 1e15))
+def test_scores_move_by_no_more_beside_fits_that_no_float_holds(pair, fit, each):
+    """Noise may make fits of any size: what is beyond 2^53 would be rounded, and move by more than a row."""
+    more, less, unit = pair
+    one, two = (replace(confidential(codes, unit), each=each) for codes in (more, less))
+    fitted = [np.full(margin.size, fit) for margin in margins()]
+    one.worst(margins(), fitted, "choice", Fraction(1)), two.worst(margins(), fitted, "choice", Fraction(1))
+    assert np.abs(one._spending.told[0] - two._spending.told[0]).max() <= unit
+
+
 def test_nothing_else_passes():
     """All that a confidential table has for others to call returns noisy sums or the number of a choice."""
     public = [name for name in vars(Confidential) if not name.startswith("_")]

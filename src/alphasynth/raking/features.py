@@ -118,9 +118,8 @@ class Moments:
     `tables` has the features (features, cells) of each column, and `interactions` are products of two columns' that
     count as features. Features that are multiplied are mixed first: `mix` (mixed, features) are multiples of 1 / MIXED
     that make them uncorrelated, so that noise is as large in every direction as sampling error is. `left` and `right`
-    (D,) are what is multiplied, by its number in a row of all mixed ones, all features and a one; `less` (D,) is taken
-    off, which squares have on average, and `scale` (D,) weighs entries: what has more is measured better. All are whole
-    numbers.
+    (D,) are what is multiplied, by its number in a row of all mixed ones, all features and a one; `scale` (D,) weighs
+    entries: what has more is measured better. All are whole numbers.
     """
 
     tables: tuple[np.ndarray, ...] = field(repr=False)
@@ -128,7 +127,6 @@ class Moments:
     mix: np.ndarray = field(repr=False)
     left: np.ndarray = field(repr=False)
     right: np.ndarray = field(repr=False)
-    less: np.ndarray = field(repr=False)
     scale: np.ndarray = field(repr=False)
     length: int = 1 << 40
 
@@ -157,7 +155,7 @@ class Moments:
     def uncut(self, codes: Sequence[np.ndarray]) -> np.ndarray:
         """Vectors (rows, D) of records whose columns lie in these cells, in whole numbers."""
         rows = self.features(codes).T.astype(np.int64)
-        return (rows[:, self.left] * rows[:, self.right] - self.less) * self.scale
+        return rows[:, self.left] * rows[:, self.right] * self.scale
 
     def vectors(self, codes: Sequence[np.ndarray]) -> np.ndarray:
         """Vectors (rows, D) cut to the public length: whole numbers, none longer."""

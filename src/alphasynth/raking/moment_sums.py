@@ -30,8 +30,7 @@ def _sums(moments: Moments, codes: Sequence[np.ndarray], weights: np.ndarray | N
     cut = squares(moments, features) > float(moments.length) ** 2
     whole = features[:, ~cut]
     counted = whole if weights is None else whole * weights[~cut]
-    sums = (counted @ whole.T)[moments.left, moments.right].astype(np.int64)
-    sums = (sums - moments.less * int(whole.shape[1] if weights is None else weights[~cut].sum())) * moments.scale
+    sums = (counted @ whole.T)[moments.left, moments.right].astype(np.int64) * moments.scale
     rows, step = np.flatnonzero(cut), max(NUMBERS // moments.size, 1)
     for first in range(0, len(rows), step):
         some = rows[first : first + step]
@@ -46,7 +45,4 @@ def squares(moments: Moments, features: np.ndarray) -> np.ndarray:
     weight = np.zeros((size, size))
     weight[moments.left, moments.right] = moments.scale.astype(np.float64) ** 2
     square = features**2
-    # (a^2 - c)^2 in place of a^4, where something is taken off.
-    less, of = moments.less * moments.scale**2, moments.left
-    off = (less * moments.less).sum() - 2 * np.bincount(of, less, len(features)) @ square
-    return np.einsum("ij,ij->j", weight @ square, square) + off
+    return np.einsum("ij,ij->j", weight @ square, square)

@@ -10,10 +10,8 @@ import numpy as np
 
 from alphasynth.raking.features import SCALE, Features, Interaction, Moments, all_features, mixing
 
-# A square varies by the root of 2 more than a product of two: it has less weight.
-OF_SQUARES, OF_OTHERS = 8, 12
-# What matters has at most so many times the weight of the rest.
-MOST = 6.0
+# The weight of an entry, and of one that matters at the most.
+USUAL, MOST = 4, 24
 # Features of a column that take part in an interaction, at the most.
 IN_INTERACTIONS = 3
 
@@ -41,19 +39,17 @@ def all_moments(
     mix[:, taken] = mixing(_correlation(rows), matters)
     pairs = [
         (i, j)
-        for i, j in itertools.combinations_with_replacement(range(len(taken)), 2)
-        if len(columns) > 1 and _multiplied(taken[i], taken[j], owners, len(owner), set(important))
+        for i, j in itertools.combinations(range(len(taken)), 2)
+        if _multiplied(taken[i], taken[j], owners, len(owner), set(important))
     ]
     one = len(taken) + len(owners)
-    alone = [(len(taken) + i, one) for i in range(len(owner))]
+    alone = [(len(taken) + i, one) for i in range(len(owner))] or [(one, one)]  # of columns of one level: nothing
     left, right = np.array(pairs + alone, np.int64).reshape(-1, 2).T
-    scale = np.where(left == right, OF_SQUARES, OF_OTHERS)
     of = np.concatenate([matters, [owners[i] <= set(important) for i in range(len(owners))], [False]])
     heavy = of[left] | of[right]
-    if heavy.any() and not heavy.all():
-        ratio = share / (1 - share) * (scale[~heavy] ** 2).sum() / (scale[heavy] ** 2).sum()
-        scale = np.where(heavy, np.rint(scale * min(max(math.sqrt(ratio), 1.0), MOST)).astype(np.int64), scale)
-    return Moments(tables, crossed, mix, left, right, np.where(left == right, SCALE**2, 0), scale)
+    ratio = share / (1 - share) * (~heavy).sum() / max(heavy.sum(), 1)
+    weight = min(max(round(USUAL * math.sqrt(ratio)), USUAL), MOST)
+    return Moments(tables, crossed, mix, left, right, np.where(heavy, weight, USUAL))
 
 
 def _interactions(
@@ -77,9 +73,7 @@ def _interactions(
 
 
 def _multiplied(i: int, j: int, owners: Sequence[set[int]], single: int, important: set[int]) -> bool:
-    """Whether two features are: each with itself, two columns', and interactions with what matters."""
-    if i == j:
-        return i < single
+    """Whether two features are: two columns', and interactions with what matters."""
     if owners[i] & owners[j]:
         return False
     if i < single and j < single:

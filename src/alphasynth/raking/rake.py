@@ -102,7 +102,9 @@ class MomentTerm:
     def loosened(self, weights: np.ndarray) -> None:
         """Let the fit go as far from the pool as the noisy sums say the truth lies."""
         square = np.einsum("ij,ij,i->j", self.vectors, self.vectors, weights.astype(self.vectors.dtype))
-        square = np.maximum(square.astype(np.float64), 1e-300)
+        square = np.maximum(
+            square.astype(np.float64), 1.0
+        )  # of a moment that no row of the pool has: whole numbers' least
         apart = self.noisy - self.sums(weights)
         kept = np.clip(kept_of(apart, square, self.noise), 1e-6, 1 - 1e-9)
         mixed = square * (1 - kept) / kept

@@ -135,7 +135,8 @@ def fit(
     fitted = _start(table.n, columns, one, codes, measured, moments, noisy)
     fitted.settle()
     fitted.rake(8)
-    left = [pair for pair in pairs if pair not in tree]
+    chosen = set(tree)
+    left = [pair for pair in pairs if pair not in chosen]
     for _ in range(parts.pairs_more):
         made = [np.bincount(m.place(codes), fitted.weights, m.size) for m in left]
         worst = left.pop(table.worst(left, made, "choice", choice))
@@ -144,7 +145,8 @@ def fit(
         fitted.rake(2)
     fitted.finish()
     # Rows are to agree with all pairs of a narrow table, and with those of a wide one that were measured.
-    agree = pairs if len(pairs) <= MOST_PAIRS else [pair for pair in pairs if pair not in left]
+    rest = set(left)
+    agree = pairs if len(pairs) <= MOST_PAIRS else [pair for pair in pairs if pair not in rest]
     return replace(fitted, margins=[*fitted.margins, *agree])
 
 
@@ -181,13 +183,11 @@ def _table_term(margin: Margin, noisy: Noisy, codes: Sequence[np.ndarray], weigh
 
 def choose_tree(table: Confidential, pairs: Sequence[Margin], one: Sequence[OneWay], part: Fraction) -> list[Margin]:
     """Pairs that span all columns, those chosen that are farthest from independence: private choices."""
-    group, tree = list(range(len(one))), list[Margin]()
+    group, tree, alone = list(range(len(one))), list[Margin](), [each.margin for each in one]
+    fitted = {pair: np.outer(*(alone[column] for column in pair.columns)).ravel() / table.n for pair in pairs}
     while len(tree) < len(one) - 1:
         open_pairs = [pair for pair in pairs if group[pair.columns[0]] != group[pair.columns[1]]]
-        fitted = [
-            np.outer(one[pair.columns[0]].margin, one[pair.columns[1]].margin).ravel() / table.n for pair in open_pairs
-        ]
-        chosen = open_pairs[table.worst(open_pairs, fitted, "choice", part)]
+        chosen = open_pairs[table.worst(open_pairs, [fitted[pair] for pair in open_pairs], "choice", part)]
         tree.append(chosen)
         a, b = (group[column] for column in chosen.columns)
         group = [a if each == b else each for each in group]

@@ -85,7 +85,7 @@ def _numbers(name: str, declared: Declared, column: pa.Array) -> np.ndarray:
         column = column.cast(pa.date32(), safe=False).cast(pa.int32())
     elif not any(test(kind) for test in NUMBERS):
         raise InputError(f"column {name!r} must hold numbers, as declared, found {kind}")
-    return np.asarray(column.cast(pa.float64()).fill_null(0.0))
+    return np.asarray(column.cast(pa.float64(), safe=False).fill_null(0.0))  # a large number rounded, not named
 
 
 def _places(cells: Cells, column: pa.Array, gone: np.ndarray) -> np.ndarray:
