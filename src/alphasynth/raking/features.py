@@ -24,43 +24,55 @@ ALONE = 2
 NOTHING_NEW = 1e-3
 # Features are mixed by multiples of 1 / MIXED; no combination of them is taken to vary by less than this.
 MIXED, NEVER = 1_024, 0.05
+# Where a skewed number is zero at least this often, being zero is a feature.
+OFTEN = 0.05
 CHUNK = 8_192
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features (features, cells) of a column, in whole numbers; the first `in_pairs` are multiplied by others'."""
+    """Features (features, cells) of a column, in whole numbers; the first `in_pairs` are multiplied by others'.
+
+    Of these the first `low` matter most: all but powers of a number.
+    """
 
     table: np.ndarray = field(repr=False)
+    low: int
     in_pairs: int
 
 
 def features_of(cells: Cells, share: np.ndarray, degree: int, contrasts: int = CONTRASTS) -> Features:
     """Features of a column whose cells have these shares, up to a degree in pairs: multiples of 1 / SCALE.
 
-    A skewed number's logarithm has them, and so has the number itself, up to its square, which decides its sd.
+    A skewed number's logarithm has them, and so have the number itself, and its square, which decides its sd.
     """
-    candidates = [np.ones(cells.size)]
+    low, powers, alone = [np.ones(cells.size)], list[np.ndarray](), list[np.ndarray]()
     if cells.gap:
-        candidates.append((np.arange(cells.size) == cells.size - 1).astype(float))
-    alone: list[np.ndarray] = []
+        low.append((np.arange(cells.size) == cells.size - 1).astype(float))
     if cells.nominal:
         frequent = np.argsort(-share[: cells.size - cells.gap], kind="stable")[:contrasts]
-        candidates += [(np.arange(cells.size) == level).astype(float) for level in frequent]
+        low += [(np.arange(cells.size) == level).astype(float) for level in frequent]
     else:
         value = np.append(cells.value, np.zeros(int(cells.gap)))
         there = np.arange(cells.size) < len(cells.value)
         spread = np.ptp(cells.value) or 1.0
-        powers = [np.where(there, (value / spread) ** power, 0.0) for power in range(1, max(degree, ALONE) + 1)]
-        candidates, alone = candidates + powers[:degree], powers[degree:]
-        if cells.unit is not None:
-            middle = np.append((cells.lower + cells.upper) / 2 - cells.lower[0], np.zeros(int(cells.gap)))
-            itself = middle / middle.max()
-            candidates, alone = [*candidates, itself], [*alone, itself**2]
-    in_pairs = len(_orthonormal(candidates, share))
-    candidates += alone
-    found = np.clip(_orthonormal(candidates, share), -FARTHEST, FARTHEST)
-    return Features(np.rint(found * SCALE).astype(np.int64), in_pairs)
+        first, *powers = [np.where(there, (value / spread) ** power, 0.0) for power in range(1, max(degree, ALONE) + 1)]
+        low, powers, alone = [*low, first], powers[: degree - 1], powers[degree - 1 :]
+    if cells.unit is not None:
+        itself, zero = _of_skewed(cells)
+        # Small whole numbers' logarithms tell zero from one as it is.
+        often = OFTEN < share @ zero < 1 - OFTEN and not (cells.whole and cells.unit == 1.0)
+        low, alone = [*low, *([zero] if often else []), itself], [*alone, itself**2]
+    numbers = [len(_orthonormal(candidates, share)) for candidates in (low, [*low, *powers])]
+    found = np.clip(_orthonormal([*low, *powers, *alone], share), -FARTHEST, FARTHEST)
+    return Features(np.rint(found * SCALE).astype(np.int64), *numbers)
+
+
+def _of_skewed(cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """A skewed number itself, by cell, and where it is zero, the least that it can be."""
+    middle = np.append((cells.lower + cells.upper) / 2 - cells.lower[0], np.zeros(int(cells.gap)))
+    zero = (np.arange(cells.size) == 0) & (cells.lower[0] == cells.upper[0] == 0.0)
+    return middle / (middle.max() or 1.0), zero.astype(float)
 
 
 def _orthonormal(candidates: Sequence[np.ndarray], share: np.ndarray) -> np.ndarray:

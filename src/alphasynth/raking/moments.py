@@ -10,8 +10,8 @@ import numpy as np
 
 from alphasynth.raking.features import SCALE, Features, Interaction, Moments, all_features, mixing
 
-# The weight of an entry, and of one that matters at the most.
-USUAL, MOST = 4, 24
+# The weight of an entry, of products with powers of a number, and of what matters at the most.
+USUAL, OF_POWERS, MOST = 4, 2, 24
 # Features of a column that take part in an interaction, at the most.
 IN_INTERACTIONS = 3
 
@@ -47,9 +47,12 @@ def all_moments(
     left, right = np.array(pairs + alone, np.int64).reshape(-1, 2).T
     of = np.concatenate([matters, [owners[i] <= set(important) for i in range(len(owners))], [False]])
     heavy = of[left] | of[right]
-    ratio = share / (1 - share) * (~heavy).sum() / max(heavy.sum(), 1)
-    weight = min(max(round(USUAL * math.sqrt(ratio)), USUAL), MOST)
-    return Moments(tables, crossed, mix, left, right, np.where(heavy, weight, USUAL))
+    power = np.zeros(one + 1, bool)
+    power[: len(taken)] = [i < len(owner) and number[i] >= columns[owner[i]].low for i in taken]
+    scale = np.where(power[left] | power[right], OF_POWERS, USUAL)
+    ratio = share / (1 - share) * (scale[~heavy] ** 2).sum() / max((scale[heavy] ** 2).sum(), 1)
+    scale = np.where(heavy, np.clip(np.rint(scale * math.sqrt(ratio)).astype(np.int64), scale, MOST), scale)
+    return Moments(tables, crossed, mix, left, right, scale)
 
 
 def _interactions(

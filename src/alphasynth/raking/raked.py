@@ -241,7 +241,7 @@ def _moments(
     for degree, contrasts in smaller:
         features = [features_of(c, o.fine / o.fine.sum(), degree, contrasts) for c, o in zip(columns, one, strict=True)]
         found = all_moments(features, codes, important, interactions, float(settings.share))
-        length, error = USUAL_LENGTH * found.usual_length, found.scale.min() * SCALE**2 * math.sqrt(table.n)
+        length, error = USUAL_LENGTH * found.usual_length, found.scale.max() * SCALE**2 * math.sqrt(table.n)
         loud = table.deviation(math.ceil(length), found.size, part) > MOST_NOISE * error
         if found.size <= MOST_MOMENTS and not (loud and degree > 1):
             break
