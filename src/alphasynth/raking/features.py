@@ -24,8 +24,9 @@ ALONE = 2
 NOTHING_NEW = 1e-3
 # Features are mixed by multiples of 1 / MIXED; no combination of them is taken to vary by less than this.
 MIXED, NEVER = 1_024, 0.05
-# Where a skewed number is zero at least this often, being zero is a feature.
-OFTEN = 0.05
+# Being zero is a feature of a skewed number whose logarithm leaves more than this of it untold; where zero and one are
+# far apart on that scale, it says enough.
+UNTOLD = 0.5
 CHUNK = 8_192
 
 
@@ -60,9 +61,7 @@ def features_of(cells: Cells, share: np.ndarray, degree: int, contrasts: int = C
         low, powers, alone = [*low, first], powers[: degree - 1], powers[degree - 1 :]
     if cells.unit is not None:
         itself, zero = _of_skewed(cells)
-        # Small whole numbers' logarithms tell zero from one as it is.
-        often = OFTEN < share @ zero < 1 - OFTEN and not (cells.whole and cells.unit == 1.0)
-        low, alone = [*low, *([zero] if often else []), itself], [*alone, itself**2]
+        low, alone = [*low, *([zero] if cells.unit != 1.0 and _untold(zero, low, share) > UNTOLD else []), itself], [*alone, itself**2]
     numbers = [len(_orthonormal(candidates, share)) for candidates in (low, [*low, *powers])]
     found = np.clip(_orthonormal([*low, *powers, *alone], share), -FARTHEST, FARTHEST)
     return Features(np.rint(found * SCALE).astype(np.int64), *numbers)
@@ -73,6 +72,14 @@ def _of_skewed(cells: Cells) -> tuple[np.ndarray, np.ndarray]:
     middle = np.append((cells.lower + cells.upper) / 2 - cells.lower[0], np.zeros(int(cells.gap)))
     zero = (np.arange(cells.size) == 0) & (cells.lower[0] == cells.upper[0] == 0.0)
     return middle / (middle.max() or 1.0), zero.astype(float)
+
+
+def _untold(feature: np.ndarray, others: Sequence[np.ndarray], share: np.ndarray) -> float:
+    """What part of a feature's deviation others leave."""
+    centred, left = (feature - share @ feature,) * 2
+    for each in _orthonormal(others, share):
+        left = left - (share @ (left * each)) * each
+    return math.sqrt((share @ left**2) / max(share @ centred**2, 1e-300))
 
 
 def _orthonormal(candidates: Sequence[np.ndarray], share: np.ndarray) -> np.ndarray:

@@ -22,6 +22,8 @@ SMALL, FEW_DEVIATIONS, FEW_BLOCKS = 1 / 200, 2.0, 8
 # Smoothed counts may have a feature's mean wrong by so many of its deviations; steps of tilts, how far each may go in
 # logarithms, and when they have settled.
 UNSURE, STEPS, FARTHEST, SETTLED = 0.3, 30, 2.0, 1e-6
+# How much better than smoothed counts the estimate knows sums of features, where those may be a little off.
+TRUST = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +76,18 @@ def block_counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
     spread = ~np.isin(np.arange(numbers), cells.apart)  # what is heaped is not like what is near it
     sums = noisy.sums[:numbers][spread]
     inside = shrunk(sums, deviation, counts[:numbers][spread].sum())
-    counts[np.flatnonzero(spread)] = with_tails(inside, sums, deviation, cells.widths[spread])
+    counts[np.flatnonzero(spread)] = with_tails(
+        inside, sums, deviation, cells.widths[spread], cells.unit is not None
+    )
     return counts
 
 
-def settled(cells: Cells, noisy: Noisy, features: np.ndarray, sums: Noisy, n: int, spread_out: bool) -> np.ndarray:
+def settled(cells: Cells, noisy: Noisy, features: np.ndarray, sums: Noisy, n: int, unbiased: bool) -> np.ndarray:
     """Counts (blocks,) from noisy ones and from noisy sums of features (features, blocks) of theirs, each as it knows.
 
     The best linear estimate of both is unbiased and may be negative; it is smoothed and made positive, which moves its
-    means, and then tilted until features sum to what that estimate says.
+    means, and then tilted until features sum to what that estimate says; nearly so where it need not be `unbiased`,
+    since smoothing takes noise off these sums as well.
     """
     counts = noisy.sums + (n - noisy.sums.sum()) / len(noisy.sums)
     spread = noisy.variance * (features - features.mean(axis=1, keepdims=True))
@@ -91,10 +96,8 @@ def settled(cells: Cells, noisy: Noisy, features: np.ndarray, sums: Noisy, n: in
     best = counts + gain @ (sums.sums - features @ counts)
     left = known - known @ gain.T @ features.T if len(features) else known
     made = block_counts(cells, replace(noisy, sums=best), n)
-    import os
-    K=float(os.environ.get('KAPPA','3'))
-    v = (left + left.T) / 2 / (UNSURE**2 * n)
-    return tilted(made, features, features @ best, v if spread_out else v+n/K*np.eye(len(v)))
+    variance = (left + left.T) / 2 / (UNSURE**2 * n) + (0.0 if unbiased else n / TRUST) * np.eye(len(left))
+    return tilted(made, features, features @ best, variance)
 
 
 def tilted(counts: np.ndarray, features: np.ndarray, sums: np.ndarray, variance: np.ndarray) -> np.ndarray:

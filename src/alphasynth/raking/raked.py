@@ -37,7 +37,7 @@ MOST_MOMENTS = 1_500
 MUCH_NOISE, UNIT = 3.0, SCALE**2
 TINY = 1e-9
 # Turns of all terms at the end, and then of the columns' counts alone, which are known best.
-LAST, FINISH = 40, 4
+LAST, FINISH = 40, 40
 # Turns of all terms where sums are drawn again.
 AGAIN = 8
 # Pairs that rows are made to agree with, measured or not, at the most.

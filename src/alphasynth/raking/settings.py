@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from alphasynth.raking.cells import Cells
 
-# Rows of a pool that are enough for any table below.
-LARGE = 100_000
+# Rows of a pool: at least, and what is enough for any table.
+SMALL, LARGE = 20_000, 100_000
 # Numbers that moments of all the pool's rows may be, about, where each pair has one; rows of any pool at least.
 MOST_NUMBERS, FEWEST = 30_000_000, 10_000
 
@@ -36,7 +36,7 @@ class Raked:
     columns whose moments with others are measured twice as well as the rest.
     """
 
-    blocks: int = 45
+    blocks: int = 54
     cells: int = 4
     choices: int = 4
     tree: int = 18
@@ -76,5 +76,5 @@ class Raked:
 
     def pool_rows(self, n: int, columns: int) -> int:
         """Rows of the pool: several times the table's, but no more than a large table needs; fewer of a wide one."""
-        rows = min(self.pool * n, LARGE)
+        rows = min(max(self.pool * n, SMALL), LARGE)
         return min(rows, max(MOST_NUMBERS // max(columns * (columns - 1) // 2, 1), FEWEST))
