@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Sensitivity, Spending
+from alphasynth.raking.exact import Held
 from alphasynth.raking.features import Features, Moments
 from alphasynth.raking.moment_sums import exact_sums
 from alphasynth.raking.sums import Confidential, Margin, Noisy, Weights
@@ -44,8 +45,9 @@ def neighbours(draw):
     return whole, tuple(column[:rows] for column in whole), unit
 
 
-def confidential(codes, unit, spending=None):
-    return Confidential(codes, Stream(np.random.SeedSequence(1)), spending or Told(Fraction(1), False), 10, unit)
+def confidential(codes, unit, spending=None, weights=None):
+    exact = Held.of(codes, weights)
+    return Confidential(exact, Stream(np.random.SeedSequence(1)), spending or Told(Fraction(1), False), 10, unit)
 
 
 def moved(one, two, ask):
@@ -67,8 +69,8 @@ def margins():
 
 def weighed(codes, unit, weights):
     """A table whose records count as these weights say, of which none is above 7."""
-    own = Weights(np.array(weights[: len(codes[0])], np.int64), 7, Fraction(1, 10))
-    return replace(confidential(codes, unit, Told(Fraction(2), False)).weighed(own), each=3.0)
+    table = confidential(codes, unit, Told(Fraction(2), False), np.array(weights[: len(codes[0])], np.int64))
+    return replace(table.weighed(Weights(7, Fraction(1, 10))), each=3.0)
 
 
 @given(neighbours(), st.lists(st.integers(0, 7), min_size=15, max_size=15), st.integers(0, 1_000_000))
@@ -94,11 +96,11 @@ def test_weighted_sums_move_by_no_more_than_is_said(pair, weights, seed):
 def test_the_sum_of_weights_moves_by_no_more_than_is_said(weights, unit):
     size = len(weights)
     tables = [
-        confidential((np.zeros(rows, np.int64),), unit, Told(Fraction(1), False))
+        confidential((np.zeros(rows, np.int64),), unit, None, np.array(weights[:rows], np.int64))
         for rows in (size, max(size - unit, 0))
     ]
-    for table, rows in zip(tables, (size, max(size - unit, 0)), strict=True):
-        table.weighed(Weights(np.array(weights[:rows], np.int64), 7, Fraction(1, 10)))
+    for table in tables:
+        table.weighed(Weights(7, Fraction(1, 10)))
     (first, moves), (second, _) = (table._spending.told for table in tables)
     assert abs(int(first[0] - second[0])) <= moves.absolute == 7 * unit
 

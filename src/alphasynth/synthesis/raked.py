@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-import pyarrow as pa
 
 from alphasynth.catalogue import TAKES, MechanismOptions
 from alphasynth.errors import InputError, found, require_positive, require_whole
@@ -24,11 +24,12 @@ from alphasynth.privacy.spending import Spending
 from alphasynth.privacy.strict_terms import NoisySums, StrictTerms
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.columns import Columns
+from alphasynth.raking.exact import Held, exact_of
 from alphasynth.raking.measured import stated
 from alphasynth.raking.raked import Fitted, fit, nearest, redraw, sampled
-from alphasynth.raking.reading import HEAVIEST, read_codes
+from alphasynth.raking.reading import HEAVIEST
 from alphasynth.raking.settings import Raked
-from alphasynth.raking.sums import Confidential, Weights
+from alphasynth.raking.sums import Confidential, Exact, Weights
 from alphasynth.raking.values import draw_values
 from alphasynth.synthesis.checks import check_rows, names_of, small_delta
 from alphasynth.synthesis.public_types import declared_type, empty_column
@@ -131,30 +132,34 @@ class RakedSynthesizer:
         """Measure a table with noise and rake a pool to it; raise `InputError` for values that were not declared."""
         key = np.random.SeedSequence(self.seed)
         unit = table.unit if isinstance(table, Streamed) else None
-        codes, weights = read_codes(self.columns, self._batches(table))
-        check_rows(self.delta, len(codes[0]))
+        exact = self._exact(table)
+        check_rows(self.delta, exact.n)
         watch(Step(1, 1, 1))
         max_rows = 1 if unit is None else unit.max_rows
         row = written(self.epsilon) if self.delta is None else Fraction(rho_of_row(self.epsilon, self.delta, max_rows))
         spending = Spending(row * (max_rows if self.delta is None else max_rows**2), pure=self.delta is None)
         stream, rng = Stream(child(key, 0)), np.random.default_rng(child(key, 1))
-        confidential = Confidential(codes, stream, spending, len(codes[0]), max_rows)
-        if weights is not None:
-            confidential = confidential.weighed(Weights(weights, HEAVIEST, FOR_WEIGHTS))
+        confidential = Confidential(exact, stream, spending, exact.n, max_rows)
+        if self.columns.weight is not None:
+            confidential = confidential.weighed(Weights(HEAVIEST, FOR_WEIGHTS))
         fitted = fit(rng, confidential, self.columns.cells(), self.settings, self.columns.constraints)
         assert sum(cost for _, cost in spending.spent) == spending.total, "all of the budget is spent, and no more"
-        sums = stated(spending.measured, len(codes[0]), confidential.most, confidential.each)
-        guarantee = self._guarantee(len(codes[0]), unit, sums, None if self.delta is None else float(row))
+        sums = stated(spending.measured, exact.n, confidential.most, confidential.each)
+        guarantee = self._guarantee(exact.n, unit, sums, None if self.delta is None else float(row))
         self._outcome = _Outcome(key, fitted, self._layout(table), guarantee)
         return self
 
-    def _batches(self, table: Frame | Streamed) -> Iterator[pa.RecordBatch]:
+    def _exact(self, table: Frame | Streamed) -> Exact:
+        """Exact sums of a table (confidential), for `Confidential` alone."""
         names = self._read
         if isinstance(table, Streamed):
             self.check_columns(list(table.column_names), table.names_are_public)
-            return table.stream(names)
+            return exact_of(self.columns, table, names)
         self.check_columns(column_names(table), True)
-        return iter(to_arrow(table, names).to_batches(max_chunksize=ROWS_AT_A_TIME))
+        rows = to_arrow(table, names).to_batches(max_chunksize=ROWS_AT_A_TIME)
+        held = Held.gathered(self.columns, rows, math.inf)
+        assert held is not None, "a frame is in memory, and its cells take less"
+        return held
 
     def _layout(self, table: Frame | Streamed) -> Layout:
         """The table's columns in its order, in the types that declarations make."""

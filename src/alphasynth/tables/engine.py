@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from alphasynth.errors import InputError
-from alphasynth.tables.grouping import ROWS_AT_A_TIME, Grouped, Unit
+from alphasynth.tables.grouping import ROWS_AT_A_TIME, Adding, Grouped, Unit
 from alphasynth.tables.public_columns import as_type, refuse_sorted, sorted_by_public
 
 # Words that stand for a missing value, in a column of numbers and in one that tells units of privacy apart.
@@ -159,6 +159,15 @@ class FileTable:
             chosen = ", ".join(f"k{i}" for i in range(len(names)))
             rows = self.engine.sql(f"SELECT {chosen} FROM ({self._rows(reading, expressions, '')})")
             yield from rows.to_arrow_reader(ROWS_AT_A_TIME)
+
+    @property
+    def adds_up_itself(self) -> bool:
+        """It does not: rows are at hand, and come out as fast as they can be added up."""
+        return False
+
+    def add_up(self, names: Sequence[str], adding: Adding) -> np.ndarray:
+        """Sums over the rows that take part, which come out so many at a time; raise `InputError`."""
+        return adding(self.stream(names))
 
     def _check_unit(self, reading: Reading) -> None:
         if self.unit is None:
