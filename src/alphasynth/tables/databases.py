@@ -148,6 +148,14 @@ class DatabaseTable:
         with translated("the table must be readable"):
             yield from self._chosen(names).to_pyarrow_batches(chunk_size=FETCHED)
 
+    def sample(self, names: Sequence[str], rows: int) -> pa.Table:
+        """So many of the rows that take part, at random, or all there are, on these columns; raise `InputError`."""
+        import ibis
+
+        with translated("the table must be readable"):
+            found = self._chosen(names).order_by(ibis.random()).limit(rows).to_pyarrow()
+        return found.rename_columns(list(names))
+
     @property
     def adds_up_itself(self) -> bool:
         """Spark does; a server's rows are added up here."""

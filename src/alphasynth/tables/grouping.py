@@ -86,6 +86,10 @@ class Streamed(Protocol):
         """The rows that take part, on these columns and in no order that matters, so many at a time."""
         ...
 
+    def sample(self, names: Sequence[str], rows: int) -> pa.Table:
+        """So many of the rows that take part, at random, or all there are, on these columns."""
+        ...
+
     @property
     def adds_up_itself(self) -> bool:
         """Whether its engine adds up sums where the rows are, on as many machines as it has."""
