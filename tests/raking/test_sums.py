@@ -156,3 +156,36 @@ def test_nothing_else_passes():
     assert set(public) - {"n", "rows_of_unit", "each", "most"} == {"counts", "worst", "moments", "deviation", "weighed"}
     assert {field.name for field in dataclasses.fields(Noisy)} == {"sums", "variance"}
     assert "codes" not in repr(confidential((np.array([0, 1, 2]),), 1))
+    assert "read" not in repr(confidential((np.array([0, 1, 2]),), 1))
+
+
+class Untouched:
+    """Exact sums that nobody may ask for."""
+
+    def __getattr__(self, name):
+        raise AssertionError(f"{name} was asked for")
+
+
+def test_what_is_public_of_a_table_has_no_exact_sum():
+    """Whatever can be read off it without spending is the same for any table; all else spends, or is refused."""
+    spending = Spending(Fraction(1), False)
+    table = Confidential(Untouched(), Stream(np.random.SeedSequence(1)), spending, 10, 2)
+    public = [name for name in dir(table) if not name.startswith("_")]
+    values = {name: getattr(table, name) for name in public if not callable(getattr(table, name))}
+    assert values == {"n": 10, "rows_of_unit": 2, "each": 1.0, "most": 2}
+    assert table.deviation(100, 5, Fraction(1, 2)) > 0
+    assert spending.spent == []
+    asked = {
+        "counts": lambda t: t.counts(margins(), "counts", Fraction(1, 8)),
+        "worst": lambda t: t.worst(margins(), [np.zeros(margin.size) for margin in margins()], "c", Fraction(1, 8)),
+        "moments": lambda t: t.moments(Moments.of([Features(np.ones((1, s), int), 1) for s in SIZES]), "m", EIGHTH),
+        "weighed": lambda t: t.weighed(Weights(7, Fraction(1, 8))),
+    }
+    assert {name for name in public if callable(getattr(table, name))} == {*asked, "deviation"}
+    codes = tuple(np.zeros(10, np.int64) for _ in SIZES)
+    for number, ask in enumerate(asked.values(), start=1):
+        ask(Confidential(Held.of(codes), Stream(np.random.SeedSequence(1)), spending, 10))
+        assert len(spending.spent) == number, "it spends"
+
+
+EIGHTH = Fraction(1, 8)
