@@ -23,7 +23,7 @@ from alphasynth.tables.records import Records
 
 COLUMNS = "columns.toml"
 # Values of a table that pages compare whole; of a larger one this many rows, or fewer of very many columns.
-MOST_VALUES, SAMPLED_ROWS = 5_000_000, 100_000
+MOST_VALUES, SAMPLED_ROWS = 5_000_000, 50_000
 
 
 def write_whole_table(
