@@ -23,14 +23,16 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import peers
+import pyarrow as pa
 
-from alphasynth.evaluation.propensity import propensities
-from alphasynth.evaluation.values import conform, read_records
+from alphasynth.league.bins import Bins, told
+from alphasynth.league.measures import Judge
+from alphasynth.league.peers import PEERS
 from alphasynth.privacy.accounting import rho_within
 from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Spending
 from alphasynth.raking.cells import Cells
+from alphasynth.raking.columns import Columns
 from alphasynth.raking.exact import Held
 from alphasynth.raking.raked import draw_rows, fit
 from alphasynth.raking.settings import Raked
@@ -94,22 +96,25 @@ def health(n: int) -> pd.DataFrame:
     )
 
 
-def declare(subject: Subject) -> dict[str, Cells]:
-    """Cells of each column; these tables are public, and so is what is read off them."""
+def columns_of(subject: Subject) -> Columns:
+    """What is declared of each column; these tables are public, and so is what is read off them."""
     found = {}
     for name, column in subject.table.items():
         values = np.unique(column.to_numpy(float))
         whole = bool((values == np.floor(values)).all())
         if len(values) <= 20 or (not whole and len(values) <= 64):
-            facts = Declared(levels=tuple(values.tolist()))
-        else:
-            often = column.value_counts(normalize=True)
-            heaps = tuple(float(v) for v, share in often.items() if share >= HEAPED and v != 0)
-            facts = Declared(
-                limits=outward(float(values[0]), float(values[-1])), whole=whole, heaps=tuple(sorted(heaps))
-            )
-        found[str(name)] = Cells.of(str(name), facts, name in subject.skewed)
-    return found
+            found[str(name)] = Declared(levels=tuple(values.tolist()))
+            continue
+        often = column.value_counts(normalize=True)
+        heaps = tuple(sorted(float(v) for v, share in often.items() if share >= HEAPED and v != 0))
+        limits = outward(float(values[0]), float(values[-1]))
+        found[str(name)] = Declared(limits=limits, whole=whole, skewed=name in subject.skewed, heaps=heaps)
+    return Columns.of(found)
+
+
+def declare(subject: Subject) -> dict[str, Cells]:
+    """Cells of each column."""
+    return {cells.name: cells for cells in columns_of(subject).cells()}
 
 
 def codes_of(cells: dict[str, Cells], table: pd.DataFrame) -> tuple[np.ndarray, ...]:
@@ -143,68 +148,41 @@ def raked(
 
 def mst(subject: Subject, cells: dict[str, Cells], epsilon: float, seed: int) -> pd.DataFrame:
     """One table by MST, with our blocks for its bins."""
-    return peers.synthesize("mst", subject.table, bins_of(cells), epsilon, DELTA, seed)
+    bins, rng = bins_of(cells), np.random.default_rng(seed)
+    sizes = [each.size for each in grids_of(bins).values()]
+    return decode(subject, bins, PEERS["mst"].make(encode(subject, bins), sizes, epsilon, DELTA, rng), rng)
 
 
 def bins_of(
     cells: dict[str, Cells], singles: Callable[[str], list[float]] = lambda name: []
 ) -> dict[str, dict[str, object]]:
-    """Our blocks, as `peers` reads them, and values of a column's that are to have bins of their own."""
-
-    def bins(each: Cells) -> dict[str, object]:
-        if each.levels:
-            return {"levels": list(each.levels)}
-        starts = each.lower[np.unique(each.block, return_index=True)[1]]
-        edges = [*starts.tolist(), float(each.upper[-1] + each.whole)]
-        return {"edges": edges, "whole": each.whole, "singles": singles(each.name)}
-
-    return {name: bins(each) for name, each in cells.items()}
+    """Our blocks, as peers see them, and values of a column's that are to have bins of their own."""
+    return {name: told(each, singles(name)) for name, each in cells.items()}
 
 
-def variations(cells: dict[str, Cells], table: pd.DataFrame, made: pd.DataFrame) -> dict[str, float]:
-    """Mean total variation over all columns, pairs and triples."""
-    blocks = [
-        [column.block[each] for column, each in zip(cells.values(), codes_of(cells, frame), strict=True)]
-        for frame in (table, made)
-    ]
-    sizes = [column.blocks for column in cells.values()]
-
-    def variation(columns: tuple[int, ...]) -> float:
-        shape = [sizes[c] for c in columns]
-        shares = []
-        for frame in blocks:
-            place = np.ravel_multi_index([frame[c] for c in columns], shape)
-            shares.append(np.bincount(place, minlength=int(np.prod(shape))) / len(place))
-        return float(np.abs(shares[0] - shares[1]).sum() / 2)
-
-    every = {k: itertools.combinations(range(len(sizes)), k) for k in (1, 2, 3)}
-    return {f"TV{k}": float(np.mean([variation(each) for each in columns])) for k, columns in every.items()}
+def grids_of(bins: dict[str, dict[str, object]]) -> dict[str, Bins]:
+    return {name: Bins.of(each) for name, each in bins.items()}
 
 
-def regression(table: pd.DataFrame, response: str, scale: pd.Series) -> object:
-    import statsmodels.api as sm
-
-    design = table.drop(columns=response).astype(float) / scale
-    return sm.OLS(np.log1p(table[response].astype(float)), sm.add_constant(design)).fit()
+def encode(subject: Subject, bins: dict[str, dict[str, object]]) -> list[np.ndarray]:
+    """What a peer is handed: the bin of every value."""
+    return [each.encode(subject.table[name].to_numpy(float)) for name, each in grids_of(bins).items()]
 
 
-def score(subject: Subject, cells: dict[str, Cells], made: pd.DataFrame) -> dict[str, float]:
-    """All measures of one synthetic table."""
-    table, response = subject.table, subject.response
-    scale = table.drop(columns=response).astype(float).std()
-    own, new = regression(table, response, scale), regression(made[list(table)], response, scale)
-    apart = (np.abs(new.params - own.params) / own.bse).drop("const")
-    records = read_records(table, list(table))
-    scores = propensities(np.random.default_rng(0), records, [conform(records, read_records(made, list(table)))])
-    statistics = {"mean %": np.mean, "sd %": np.std, "q99 %": lambda v: np.quantile(v, 0.99)}
-    errors = {name: 100 * abs(of(made[response]) / of(table[response]) - 1) for name, of in statistics.items()}
-    return {
-        **variations(cells, table, made),
-        "S2": scores[0].standardised,
-        "CART": scores[1].standardised,
-        "coef": float(apart.mean()),
-        **{name: float(error) for name, error in errors.items()},
+def decode(
+    subject: Subject, bins: dict[str, dict[str, object]], drawn: list[np.ndarray], rng: np.random.Generator
+) -> pd.DataFrame:
+    """A peer's rows as a table of the subject's types."""
+    made = {
+        name: each.decode(column, rng)[0] for (name, each), column in zip(grids_of(bins).items(), drawn, strict=True)
     }
+    return pd.DataFrame(made).astype(subject.table.dtypes.to_dict())
+
+
+def score(subject: Subject, made: pd.DataFrame) -> dict[str, float]:
+    """All measures of one synthetic table."""
+    table, frame = (pa.Table.from_pandas(each, preserve_index=False) for each in (subject.table, made))
+    return Judge(columns_of(subject), table, (subject.response,)).score(frame)
 
 
 METHODS = {"bootstrap": bootstrap, "raked": raked, "response": response, "mst": mst}
@@ -227,7 +205,7 @@ def main() -> None:
                 begin = time.process_time()
                 made = METHODS[method](subject, cells, epsilon, seed)
                 seconds.append(time.process_time() - begin)
-                lines.append(score(subject, cells, made))
+                lines.append(score(subject, made))
             found = pd.DataFrame(lines)
             errors = found.std() / np.sqrt(len(found))
             shown = ", ".join(f"{k} {found[k].mean():.3g} ({errors[k]:.1g})" for k in found)

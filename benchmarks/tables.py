@@ -3,7 +3,8 @@
     python benchmarks/tables.py --cache /tmp/tables --out benchmarks/results/tables.md \
         --peer mst=mbi/bin/python --peer aim=opendp/bin/python --peer dpmm=dpmm/bin/python
 
-Tables, cells and measures are those of `raked.py`; peers, and how to make an interpreter for each, those of `peers.py`.
+Tables, cells and measures are those of `raked.py`; peers, and how to make an interpreter for each, those of
+`alphasynth/league/peers.py`.
 A peer that makes no table within the limit (CPU seconds: cores may be shared), or fails, is said to, and its other
 seeds are not tried.
 
@@ -25,9 +26,6 @@ import inspect
 import itertools
 import json
 import math
-import os
-import signal
-import subprocess
 import time
 import warnings
 from collections.abc import Iterator
@@ -35,17 +33,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
-import peers
 import raked
 from threadpoolctl import threadpool_limits
 
 from alphasynth import raking
 from alphasynth.evaluation import propensity
+from alphasynth.league import measures, regressions
+from alphasynth.league.peers import PEERS
+from alphasynth.league.run_peer import Order, PeerError, parse_peers, run_peer
 
 OURS = {"raked": "raked", "response": "raked, response"}
-MEASURES = ("TV1", "TV2", "TV3", "S2", "coef", "mean %", "sd %", "q99 %", "CART")
-# Threads of linear algebra that wait for each other on a busy machine count as CPU seconds: 50 s in place of 4.
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+MEASURES = tuple(measures.MEASURES)
 SECONDS = {"cpu": "CPU s", "wall": "wall s"}
 GOALS = dict.fromkeys(MEASURES, 1.0) | {"S2": 1 / 5, "coef": 1 / 2}
 GOALS_WITH_RESPONSE = GOALS | {"coef": 1 / 3}
@@ -100,8 +98,7 @@ def mark_of_raking() -> str:
 
 def mark_of_measures() -> str:
     """Of the code that measures."""
-    parts = (raked.score, raked.regression, raked.variations, propensity)
-    return mark_of(*(inspect.getsource(part) for part in parts))
+    return mark_of(*(inspect.getsource(part) for part in (measures, regressions, propensity)))
 
 
 def bins_of(asked: Asked, subject: raked.Subject) -> str:
@@ -127,21 +124,16 @@ def make(asked: Asked, cell: Cell, subject: raked.Subject, out: Path) -> dict[st
 
 
 def _run_peer(asked: Asked, cell: Cell, subject: raked.Subject, out: Path) -> dict[str, object]:
-    table, cells = (asked.cache / f"{cell.table}{suffix}" for suffix in (".parquet", ".cells.json"))
-    subject.table.to_parquet(table)
-    cells.write_text(bins_of(asked, subject))
-    files = {"table": table, "cells": cells, "out": out}
-    given = {"peer": cell.method, "epsilon": cell.epsilon, "delta": raked.DELTA, "seed": cell.seed, **files}
-    python, options = asked.interpreters[cell.method], [f"--{name}={value}" for name, value in given.items()]
-    # A path to our packages would come before the peer's own.
-    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | ONE_THREAD
-    limited = ["bash", "-c", f'ulimit -S -t {asked.limit}; exec "$@"', "peer", python, peers.__file__, *options]
-    done = subprocess.run(limited, capture_output=True, text=True, check=False, env=own)
-    if done.returncode == -signal.SIGXCPU:
-        return {"failed": f"no table within {asked.limit} CPU s", "limit": asked.limit}
-    if done.returncode:
-        return {"failed": (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]}
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    bins = json.loads(bins_of(asked, subject))
+    sizes = [each.size for each in raked.grids_of(bins).values()]
+    python = asked.interpreters[cell.method]
+    order = Order(cell.method, python, cell.epsilon, raked.DELTA, cell.seed, asked.limit)
+    try:
+        made = run_peer(order, raked.encode(subject, bins), sizes, asked.cache)
+    except PeerError as error:
+        return {"failed": str(error)} | ({"limit": asked.limit} if error.late else {})
+    raked.decode(subject, bins, made.codes, made.rng).to_parquet(out)
+    return {"wall": made.wall, "cpu": made.cpu, "MB": made.megabytes, "version": made.version}
 
 
 def measure(asked: Asked, cell: Cell, subject: raked.Subject) -> dict[str, object]:
@@ -158,7 +150,7 @@ def measure(asked: Asked, cell: Cell, subject: raked.Subject) -> dict[str, objec
         return took
     score_file = cell.file(asked.cache, mark, f".{mark_of_measures()}.json")
     if not score_file.exists():
-        score_file.write_text(json.dumps(raked.score(subject, raked.declare(subject), pd.read_parquet(table))))
+        score_file.write_text(json.dumps(raked.score(subject, pd.read_parquet(table))))
     return took | json.loads(score_file.read_text())
 
 
@@ -272,15 +264,15 @@ def main() -> None:
     parser.add_argument("--tables", default="rand,fair,anes96,wages,health")
     parser.add_argument("--epsilons", default="1,4")
     parser.add_argument("--methods", help="by default bootstrap, ours, and the peers that have an interpreter")
-    parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON", help=", ".join(peers.PEERS))
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON", help=", ".join(PEERS))
     parser.add_argument("--limit", type=int, default=600, help="CPU seconds that a peer may take for one table")
     parser.add_argument("--singles", type=float, default=0.05, help="share of rows that makes a value a bin, for peers")
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--out", type=Path, help="a file for the page, by default tables.md in the cache")
     given = parser.parse_args()
-    interpreters = dict(each.split("=", 1) for each in given.peer)
+    interpreters = parse_peers(given.peer)
     methods = given.methods.split(",") if given.methods else ["bootstrap", *OURS, *interpreters]
-    if unknown := set(methods) - {"bootstrap", *OURS, *interpreters} | set(interpreters) - set(peers.PEERS):
+    if unknown := set(methods) - {"bootstrap", *OURS, *interpreters}:
         parser.error(f"methods must be ours or peers with an interpreter, found {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
     out = given.out or given.cache / "tables.md"

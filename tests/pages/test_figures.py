@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -208,8 +209,15 @@ def test_colours_can_be_told_apart(eyes):
                 assert np.linalg.norm(seen[one] - seen[other]) > 10, (one, other)
 
 
+@pytest.mark.parametrize("eyes", EYES)
+def test_colours_of_others_can_be_told_apart(eyes):
+    """And from that of `Raked`, beside which they stand in the league of whole tables."""
+    seen = [_lab(colour, EYES[eyes]) for colour in (*OTHERS, COLOURS["Raked"])]
+    assert min(np.linalg.norm(one - other) for one, other in itertools.combinations(seen, 2)) > 10
+
+
 def test_colours_show_on_light_and_dark_paper():
-    for label, colour in COLOURS.items():
+    for label, colour in [*COLOURS.items(), *((colour, colour) for colour in OTHERS)]:
         assert 25 < _lab(colour, np.eye(3))[0] < 80, label
 
 

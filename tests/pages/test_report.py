@@ -278,10 +278,15 @@ def test_a_fault_in_a_page_does_not_cost_the_run(table, monkeypatch, capsys):
     monkeypatch.setattr("alphasynth.runs.report.render_run", fail)
     assert synthesize(table) == 0
     said = capsys.readouterr().err
-    assert "the run stands without its pages, which could not be rendered: ZeroDivisionError in test_report.py" in said
+    assert "the run stands without its confidential page, which could not be rendered: ZeroDivisionError" in said
     assert "12345" not in said
-    assert sorted(path.name for path in Path("run/release").iterdir()) == ["guarantee.json", "synthetic_01.csv"]
+    released = sorted(path.name for path in Path("run/release").iterdir())
+    assert released == ["guarantee.json", "report.html", "synthetic_01.csv"], "what is released does not tell of it"
     assert read("run/confidential/summary.json")["n"] == 300
+    monkeypatch.setattr("alphasynth.pages.public_page.build", fail)
+    assert synthesize(table, out="other") == 0
+    assert "without its public page" in capsys.readouterr().err
+    assert not Path("other/release/report.html").exists()
 
 
 @pytest.mark.slow

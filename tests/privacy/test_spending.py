@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from alphasynth.errors import InputError
 from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Sensitivity, Spending
 
@@ -46,3 +47,26 @@ def test_choices_are_those_of_the_exponential_mechanism():
     share /= share.sum()
     found = np.bincount(drawn, minlength=3) / len(drawn)
     assert (np.abs(found - share) < 4 * np.sqrt(share * (1 - share) / len(drawn))).all()
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_a_planted_floating_point_attack_fails(pure):
+    """Sums beyond what floats hold: as floats they would lose their last bits, and with them a neighbour shows."""
+    sums = np.full(200, 2**60 + 1)
+    spending = Spending(Fraction(1), pure)
+    noisy, _ = spending.noisy(Stream(np.random.SeedSequence(1)), sums, Sensitivity(1, 1), "counts", Fraction(1))
+    assert noisy.dtype == np.int64
+    assert set((noisy % 2).tolist()) == {0, 1}, "the last bit is noise too"
+    assert np.abs(noisy - sums).max() < 100
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_noise_that_64_bits_do_not_hold_is_refused(pure):
+    """And what is not refused is far from the end of 64 bits: more than 2,000 scales of Laplace noise."""
+    stream, sums = Stream(np.random.SeedSequence(1)), np.zeros(50, np.int64)
+    moves = Sensitivity(1 << 40, 1 << 20)
+    with pytest.raises(InputError, match="epsilon must be larger for noise that fits in 64 bits"):
+        Spending(Fraction(1, 1 << (34 if pure else 68)), pure).noisy(stream, sums, moves, "counts", Fraction(1))
+    most = Spending(Fraction(1, 1 << (31 if pure else 63)), pure)
+    noisy, variance = most.noisy(stream, sums, moves, "counts", Fraction(1))
+    assert 0 < np.abs(noisy).max() < 60 * variance**0.5 < 2**63 / 30

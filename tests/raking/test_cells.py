@@ -147,4 +147,4 @@ def test_widths_are_those_of_blocks(name):
     cells = Cells.of("x", *DECLARED[name])
     if not cells.nominal:
         assert len(cells.widths) == cells.blocks - cells.gap
-        assert (cells.widths > 0).all()
+        assert (np.delete(cells.widths, cells.apart) > 0).all()

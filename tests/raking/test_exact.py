@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,8 @@ import alphasynth as syn
 from alphasynth.errors import InputError
 from alphasynth.raking.columns import Columns
 from alphasynth.raking.exact import CHANGED, Held, Passes, exact_of
-from alphasynth.raking.features import Features, Moments
+from alphasynth.raking.features import Moments, features_of
+from alphasynth.raking.moments import all_moments
 from alphasynth.raking.reading import HEAVIEST
 from alphasynth.raking.sums import Margin
 from alphasynth.tables.engine import FileTable
@@ -103,9 +105,9 @@ def margins(columns: Columns) -> list[Margin]:
 
 
 def moments_of(columns: Columns, length: int) -> Moments:
+    features = [features_of(cells, np.full(cells.size, 1 / cells.size), 2) for cells in columns.cells()]
     rng = np.random.default_rng(3)
-    tables_of = [Features(rng.integers(-60, 61, (2, cells.size)), 2) for cells in columns.cells()]
-    return Moments.of(tables_of, (1,), length)
+    return replace(all_moments(features, [rng.integers(0, c.size, 99) for c in columns.cells()]), length=length)
 
 
 def passes(columns: Columns, rows: list[dict], **settings) -> tuple[Passes, list]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,8 @@ import alphasynth as syn
 from alphasynth.errors import InputError
 from alphasynth.raking.columns import Columns
 from alphasynth.raking.exact import Held, Passes, exact_of
-from alphasynth.raking.features import Features, Moments
+from alphasynth.raking.features import features_of
+from alphasynth.raking.moments import all_moments
 from alphasynth.raking.sums import Margin
 from alphasynth.tables.opening import open_table
 from engines import need_spark, postgres
@@ -97,10 +99,12 @@ def names(columns: Columns) -> list[str]:
 
 def sums(exact, columns: Columns) -> list[np.ndarray]:
     """All there is to ask: counts of columns and pairs, moments, how many rows and what they weigh."""
-    cells, rng = columns.cells(), np.random.default_rng(1)
+    cells = columns.cells()
     margins = [Margin((j,), (np.arange(each.size),)) for j, each in enumerate(cells)]
     margins += [Margin((a, b), (cells[a].block, cells[b].block)) for a, b in itertools.combinations(range(4), 2)]
-    moments = Moments.of([Features(rng.integers(-60, 61, (2, each.size)), 2) for each in cells], (), 20_000)
+    features = [features_of(each, np.full(each.size, 1 / each.size), 2) for each in cells]
+    rng = np.random.default_rng(3)
+    moments = replace(all_moments(features, [rng.integers(0, c.size, 99) for c in cells]), length=5_000)
     return [np.array([exact.n, exact.weight]), *exact.counts(margins), exact.moments(moments)]
 
 

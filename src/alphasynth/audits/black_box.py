@@ -66,11 +66,16 @@ def audit_black_box(
 def tell_apart(with_: Sequence[Mapping[str, Any]], without: Sequence[Mapping[str, Any]], delta: float) -> BlackBox:
     """Train a distinguisher on one half of the tables of either side, and judge it on the other."""
     levels = _levels([*with_, *without])
-    sides = [np.stack([_features(table, levels) for table in tables]) for tables in (with_, without)]
+    one, other = (np.stack([_features(table, levels) for table in tables]) for tables in (with_, without))
+    return judge(one, other, delta)
+
+
+def judge(with_: np.ndarray, without: np.ndarray, delta: float) -> BlackBox:
+    """Train a distinguisher on one half of the tables' features (tables, features) of either side; judge the other."""
     half = len(with_) // 2
-    score = _learn(sides[0][:half], sides[1][:half])
-    threshold, sign = _choose(score(sides[0][:half]), score(sides[1][:half]), delta)
-    yes, no = (sign * score(part[half:]) > threshold for part in sides)
+    score = _learn(with_[:half], without[:half])
+    threshold, sign = _choose(score(with_[:half]), score(without[:half]), delta)
+    yes, no = (sign * score(part[half:]) > threshold for part in (with_, without))
     if sign < 0:
         yes, no = no, yes
     judged = Trials(int(yes.sum()), int(no.sum()), len(with_) - half)

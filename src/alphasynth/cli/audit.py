@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from alphasynth.catalogue import OF_COLUMNS, OPTIONS, options_of
+from alphasynth.catalogue import OPTIONS
 from alphasynth.cli.ledger import Json, print_table
 from alphasynth.cli.options import Quiet, settings_of
 from alphasynth.cli.report import numbers, split
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 BROKEN, CANNOT_TELL = 3, 4
 # Options of `synthesize` that say what is audited; the rest say where a run goes.
 AUDITED = (
-    *("table", "config", "model", "formula", "family", "levels", "range", "whole", "missing", "weights"),
+    *("table", "config", "model", "columns", "formula", "family", "levels", "range", "whole", "missing", "weights"),
     *("confirm_public", "mechanism", "m", "epsilon", "delta", "public"),
-    *(name for name in OPTIONS if name not in options_of(*OF_COLUMNS)),
+    *OPTIONS,
     *("prior", "sampler", "draws", "thresh", "seed", "delimiter", "encoding"),
 )
 
@@ -79,26 +79,25 @@ def audit(
         from alphasynth.audits import finding
         from alphasynth.audits.audit import AUDITS, MOST_ROWS
         from alphasynth.audits.audit import audit as run_audits
+        from alphasynth.audits.whole_tables import audit_whole_table
         from alphasynth.runs.clock import Stage
-        from alphasynth.runs.from_settings import open_settings, synthesizer_of
+        from alphasynth.runs.from_settings import open_settings, raked_of, synthesizer_of
 
         unknown = [name for name in wanted or () if name not in AUDITS]
         if unknown:
             raise InputError(f"--audits must be among {', '.join(AUDITS)}, found {', '.join(unknown)}")
-        synthesizer = synthesizer_of(settings)
-        tell(Stage("fitting the mechanism", 0, 1))
-        synthesizer.fit(open_settings(settings))
-        subject = synthesizer.subject_
-        usual = ["density"] if subject.paths else _usual(subject.chain)
-        findings = run_audits(
-            np.random.SeedSequence(settings.seed),
-            subject,
-            wanted or usual,
-            extra,
-            MOST_ROWS if neighbours is None else neighbours,
-            trials,
-            lambda *stage: tell(Stage(*stage)),
-        )
+        key, told = np.random.SeedSequence(settings.seed), lambda *stage: tell(Stage(*stage))
+        if settings.columns is not None:
+            _refuse_others(wanted, extra, neighbours)
+            findings = [audit_whole_table(key, raked_of(settings), open_settings(settings), trials, told)]
+        else:
+            synthesizer = synthesizer_of(settings)
+            tell(Stage("fitting the mechanism", 0, 1))
+            synthesizer.fit(open_settings(settings))
+            subject = synthesizer.subject_
+            usual = ["density"] if subject.paths else _usual(subject.chain)
+            most = MOST_ROWS if neighbours is None else neighbours
+            findings = run_audits(key, subject, wanted or usual, extra, most, trials, told)
     verdicts = {one.verdict for one in findings}
     broken = finding.BROKEN in verdicts
     if as_json:
@@ -107,6 +106,16 @@ def audit(
     elif not quiet:
         _print(findings, settings)
     return BROKEN if broken else CANNOT_TELL if finding.CANNOT_TELL in verdicts else 0
+
+
+def _refuse_others(wanted: Sequence[str] | None, extra: Sequence[float], neighbours: int | None) -> None:
+    """Refuse what the audit of a whole table has no use for."""
+    other = [name for name in wanted or () if name != "black-box"]
+    if other:
+        raise InputError(f"whole tables have the black-box audit alone, found --audits {other[0]}")
+    if extra or neighbours is not None:
+        option = "--canary" if extra else "--neighbours"
+        raise InputError(f"{option} must be left out with --columns, whose rarest row is the one removed, found it")
 
 
 def _usual(chain: Chain) -> list[str]:
@@ -120,7 +129,8 @@ def _usual(chain: Chain) -> list[str]:
 
 
 def _print(findings: Sequence[Finding], settings: Settings) -> None:
-    typer.echo("Confidential: computed from single records. For one draw of parameters; losses are rounded up.\n")
+    what = "one draw of parameters" if settings.columns is None else "any number of tables"
+    typer.echo(f"Confidential: computed from single records. For {what}; losses are rounded up.\n")
     heads = ("audit", "claim", "audited loss", "margin", "verdict", "worst neighbour")
     lines = [
         (
@@ -137,7 +147,7 @@ def _print(findings: Sequence[Finding], settings: Settings) -> None:
     typer.echo("")
     for one in findings:
         typer.echo(textwrap.fill(_note(one), 110))
-    if settings.m > 1:
+    if settings.m > 1 and settings.columns is None:
         typer.echo(f"The run draws {settings.m:,} times: claims and losses add up over draws.")
 
 

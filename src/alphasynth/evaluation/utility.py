@@ -99,7 +99,8 @@ def evaluate(
         raise InputError(f"draws must name one draw per table, found {len(draws)} for {len(tables)}")
     rng = np.random.default_rng(SEED)
     numeric = [name for name in records.columns if is_numeric(records.columns[name])]
-    compared = [name for name in numeric if name not in public]
+    there = [name for name in numeric if all(present(table, name).any() for table in (records, *tables))]
+    compared = [name for name in there if name not in public]
     if regressions is None:
         regressions = _default_regression(names, numeric, records)
     values = {name: [values_of(table, name) for table in (records, *tables)] for name in compared}

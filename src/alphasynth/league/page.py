@@ -16,10 +16,12 @@ from alphasynth.pages.palette import colours
 from alphasynth.privacy.promises import SCOPES
 from alphasynth.privacy.scopes import INSTANCE, NONE, STRICT, TARGET
 
-SPENDS = (
+SPENT = (
     "Comparing spends privacy: these numbers were computed from the confidential table, run after run, and choosing a "
-    "mechanism by them is itself an output that no guarantee here covers. Compare on a twin (--twin) where you can."
+    "mechanism by them is itself an output that no guarantee here covers."
 )
+SPENDS = f"{SPENT} Compare on a twin (--twin) where you can."
+CONFIDENTIAL = "CONFIDENTIAL. This page was computed from single records: do not publish it."
 SIMULATED = "Simulated twin: nothing confidential was read."
 HEADS = ("mechanism", "scope", "epsilon in all")
 TAIL = ("Wasserstein", "S_pMSE", "claim per draw", "audited loss", "kept", "seconds", "failed")
@@ -115,7 +117,7 @@ def build(table: Table, standings: Sequence[Standing], m: int, notes: Sequence[s
         *(page.note(words) for words in notes),
         page.figure_block(utility_figure(standings, own)),
     )
-    banners = () if table.twin else ("CONFIDENTIAL. This page was computed from single records: do not publish it.",)
+    banners = () if table.twin else (CONFIDENTIAL,)
     return page.Page(
         "Mechanisms compared", (page.Section("league", "League table", blocks),), banners, f"alphasynth {__version__}"
     )

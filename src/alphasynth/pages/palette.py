@@ -23,7 +23,7 @@ COLOURS = {
     SYNTHETIC: "#009e73",
 }
 # For labels of the user's own, in the order in which they appear.
-OTHERS = ("#b8a300", "#7b5ea7", "#2f8f9d", "#a0522d")
+OTHERS = ("#b8a300", "#7b5ea7", "#2f8f9d", "#aa1155", "#4433aa", "#5a5a00", "#33b5a5", "#8f8fe0")
 
 
 def colours(labels: Sequence[str], like: str | None = None) -> dict[str, str]:

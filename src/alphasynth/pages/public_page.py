@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from alphasynth.catalogue import MECHANISMS
-from alphasynth.evaluation.values import is_numeric, read_records
+from alphasynth.evaluation.values import is_numeric, present, read_records
 from alphasynth.models.formula import Formula
 from alphasynth.pages import page, whole_table
 from alphasynth.pages.public_inputs import contribution_facts, contribution_tables, model_words
@@ -36,7 +36,8 @@ def build(release: Release) -> page.Page:
     facts = declared_facts(guarantee)
     compared = [name for name in made if name not in facts or not facts[name].dates] or made
     tables = [read_records(table, compared, declared_gaps(guarantee)) for table in release.tables]
-    response = next((n for n in reversed(compared) if is_numeric(tables[0].columns[n])), compared[0])
+    numbers = [name for name in reversed(compared) if is_numeric(tables[0].columns[name])]
+    response = next((name for name in numbers if all(present(table, name).any() for table in tables)), compared[0])
     names = [f"table {i}" for i in range(1, len(tables) + 1)]
     sections = [
         page.Section("data", "What these data are", _data(release, tables, made)),

@@ -8,7 +8,7 @@ import numpy as np
 
 from alphasynth.evaluation.compared import Estimates, estimates
 from alphasynth.evaluation.utility import SEED
-from alphasynth.evaluation.values import is_numeric, statistics, together, values_of
+from alphasynth.evaluation.values import is_numeric, present, statistics, together, values_of
 from alphasynth.pages import figures, page, whole_table
 from alphasynth.pages.measures import TAILS, VECTOR_WEIGHTS, is_vector
 from alphasynth.privacy.guarantee import SPREAD, PublicGuarantee
@@ -94,7 +94,7 @@ def how_to_use(release: Release, names: list[str], tables: list[Records], respon
         blocks.append(page.warning(VECTOR_WEIGHTS))
     elif guarantee.m > 1 and guarantee.combining != SPREAD:
         blocks.append(page.note(COVERS))
-    if is_numeric(tables[0].columns[response]):
+    if is_numeric(tables[0].columns[response]) and all(present(table, response).any() for table in tables):
         blocks += _statistics(release, names, tables, response, vector)
     blocks += [page.heading("In Python"), page.code(_program(release, response))]
     return tuple(blocks)

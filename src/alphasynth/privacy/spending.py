@@ -8,9 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from alphasynth.errors import InputError
 from alphasynth.privacy.exponential import draw
 from alphasynth.privacy.gaussian import discrete_gaussian, discrete_laplace_all
 from alphasynth.privacy.randomness import Stream
+
+# Noise of a larger variance would not be sure to fit in 64 bits.
+MOST_VARIANCE = 1 << 104
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,10 @@ class Spending:
     def noisy(
         self, stream: Stream, sums: np.ndarray, sensitivity: Sensitivity, name: str, part: Fraction
     ) -> tuple[np.ndarray, float]:
-        """Whole-number sums with exactly sampled noise, and the noise's variance."""
+        """Whole-number sums with exactly sampled noise, and the noise's variance; raise `InputError`."""
         variance = self.variance(sensitivity, part)
+        if variance > MOST_VARIANCE:
+            raise InputError("epsilon must be larger for noise that fits in 64 bits, found one that is too small")
         cost = self.take(name, part, Measured(name, Fraction(0), len(sums), sensitivity, variance))
         if self.pure:
             noise = discrete_laplace_all(stream, math.ceil(sensitivity.absolute / cost), len(sums))
@@ -87,7 +93,7 @@ class Spending:
     def choose(self, stream: Stream, scores: np.ndarray, rows: int, name: str, part: Fraction) -> int:
         """The number of one of several whole-number scores, larger ones the likelier: the exponential mechanism.
 
-        One row of a unit moves a score by at most 1. A choice has a range of epsilon, which is epsilon^2 / 8 of rho.
+        A unit moves a score by at most `rows`, up or down. A choice has a range of epsilon: epsilon^2 / 8 of rho.
         """
         cost = self.take(name, part)
         epsilon = cost if self.pure else _root_below(8 * cost)

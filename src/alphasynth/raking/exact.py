@@ -17,7 +17,7 @@ from alphasynth.errors import InputError
 from alphasynth.raking.columns import Columns
 from alphasynth.raking.features import Moments
 from alphasynth.raking.moment_sums import exact_sums
-from alphasynth.raking.reading import Read, read_parts
+from alphasynth.raking.reading import NO_ROWS, Read, joined, read_parts
 from alphasynth.raking.sums import Exact, Margin
 from alphasynth.tables.grouping import Adding, Streamed
 
@@ -27,7 +27,6 @@ ROWS = 32_768
 MOST_HELD = 1_000_000_000
 # Counts of all pairs' blocks that the first pass makes, at the most; with more there is a pass for pairs alone.
 MOST_COUNTS = 20_000_000
-NO_ROWS = "the table must have at least one row, found none"
 CHANGED = "the table must not change while it is read, found that it did"
 
 
@@ -53,8 +52,8 @@ def count(margins: Sequence[Margin], read: Read) -> list[np.ndarray]:
 class Held:
     """Sums of cells (n,) and weights (n,) in memory (confidential); a table's counts are made once, when asked for."""
 
-    read: Read = field(repr=False)
-    _counted: dict[Margin, np.ndarray] = field(default_factory=dict, repr=False)
+    _records: Read = field(repr=False)
+    _made: dict[Margin, np.ndarray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, codes: Sequence[np.ndarray], weights: np.ndarray | None = None) -> Held:
@@ -70,31 +69,27 @@ class Held:
             if size > most:
                 return None
             parts.append(part)
-        if not any(len(part.codes[0]) for part in parts):
-            raise InputError(NO_ROWS)
-        codes = [np.concatenate(each) for each in zip(*(part.codes for part in parts), strict=True)]
-        weights = [part.weights for part in parts if part.weights is not None]
-        return cls.of(codes, np.concatenate(weights) if weights else None)
+        return cls(joined(parts))
 
     @property
     def n(self) -> int:
         """How many records there are."""
-        return len(self.read.codes[0])
+        return len(self._records.codes[0])
 
     @property
     def weight(self) -> int:
         """How often they count, all together."""
-        return self.n if self.read.weights is None else int(self.read.weights.sum())
+        return self.n if self._records.weights is None else int(self._records.weights.sum())
 
     def counts(self, margins: Sequence[Margin]) -> list[np.ndarray]:
         """Counts (cells,) of each table."""
-        new = [margin for margin in margins if margin not in self._counted]
-        self._counted.update(zip(new, count(new, self.read), strict=True))
-        return [self._counted[margin] for margin in margins]
+        new = [margin for margin in margins if margin not in self._made]
+        self._made.update(zip(new, count(new, self._records), strict=True))
+        return [self._made[margin] for margin in margins]
 
     def moments(self, moments: Moments) -> np.ndarray:
         """Sums (D,) of records' cut vectors."""
-        return exact_sums(moments, self.read.codes, self.read.weights)
+        return exact_sums(moments, self._records.codes, self._records.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +125,7 @@ class Passes:
     weight: int
     _fine: list[np.ndarray] = field(repr=False)
     _pairs: dict[tuple[int, ...], np.ndarray] = field(repr=False)
-    _counted: dict[Margin, np.ndarray] = field(default_factory=dict, repr=False)
+    _made: dict[Margin, np.ndarray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def begin(cls, columns: Columns, add: Callable[[Adding], np.ndarray], most: int = MOST_COUNTS) -> Passes:
@@ -149,12 +144,12 @@ class Passes:
 
     def counts(self, margins: Sequence[Margin]) -> list[np.ndarray]:
         """Counts (cells,) of each table: from the first pass, or else all together from another."""
-        new = [margin for margin in margins if margin not in self._counted]
+        new = [margin for margin in margins if margin not in self._made]
         known = {margin: self._known(margin) for margin in new}
         asked = Pass(self.columns, tuple(margin for margin, counts in known.items() if counts is None))
         known |= dict(zip(asked.margins, self._again(asked), strict=False)) if asked.margins else {}
-        self._counted.update({margin: counts for margin, counts in known.items() if counts is not None})
-        return [self._counted[margin] for margin in margins]
+        self._made.update({margin: counts for margin, counts in known.items() if counts is not None})
+        return [self._made[margin] for margin in margins]
 
     def moments(self, moments: Moments) -> np.ndarray:
         """Sums (D,) of records' cut vectors: another pass."""

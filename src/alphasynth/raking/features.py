@@ -6,7 +6,6 @@ are orthonormal under its distribution, contrasts of levels, an indicator of gap
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,42 +22,57 @@ CONTRASTS = 6
 ALONE = 2
 # What is left of a feature without those before it, below which it says nothing new.
 NOTHING_NEW = 1e-3
+# Features are mixed by multiples of 1 / MIXED; no combination of them is taken to vary by less than this.
+MIXED, NEVER = 1_024, 0.05
+# Where a skewed number is zero at least this often, being zero is a feature.
+OFTEN = 0.05
 CHUNK = 8_192
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features (features, cells) of a column, in whole numbers; the first `in_pairs` are multiplied by others'."""
+    """Features (features, cells) of a column, in whole numbers; the first `in_pairs` are multiplied by others'.
+
+    Of these the first `low` matter most: all but powers of a number.
+    """
 
     table: np.ndarray = field(repr=False)
+    low: int
     in_pairs: int
 
 
 def features_of(cells: Cells, share: np.ndarray, degree: int, contrasts: int = CONTRASTS) -> Features:
     """Features of a column whose cells have these shares, up to a degree in pairs: multiples of 1 / SCALE.
 
-    A skewed number's logarithm has them, and so has the number itself, up to its square, which decides its sd.
+    A skewed number's logarithm has them, and so have the number itself, and its square, which decides its sd.
     """
-    candidates = [np.ones(cells.size)]
+    low, powers, alone = [np.ones(cells.size)], list[np.ndarray](), list[np.ndarray]()
     if cells.gap:
-        candidates.append((np.arange(cells.size) == cells.size - 1).astype(float))
-    alone: list[np.ndarray] = []
+        low.append((np.arange(cells.size) == cells.size - 1).astype(float))
     if cells.nominal:
         frequent = np.argsort(-share[: cells.size - cells.gap], kind="stable")[:contrasts]
-        candidates += [(np.arange(cells.size) == level).astype(float) for level in frequent]
+        low += [(np.arange(cells.size) == level).astype(float) for level in frequent]
     else:
         value = np.append(cells.value, np.zeros(int(cells.gap)))
         there = np.arange(cells.size) < len(cells.value)
         spread = np.ptp(cells.value) or 1.0
-        powers = [np.where(there, (value / spread) ** power, 0.0) for power in range(1, max(degree, ALONE) + 1)]
-        candidates, alone = candidates + powers[:degree], powers[degree:]
-    in_pairs = len(_orthonormal(candidates, share))
+        first, *powers = [np.where(there, (value / spread) ** power, 0.0) for power in range(1, max(degree, ALONE) + 1)]
+        low, powers, alone = [*low, first], powers[: degree - 1], powers[degree - 1 :]
     if cells.unit is not None:
-        middle = np.append((cells.lower + cells.upper) / 2 - cells.lower[0], np.zeros(int(cells.gap)))
-        alone += [(middle / middle.max()) ** power for power in (1, 2)]
-    candidates += alone
-    found = np.clip(_orthonormal(candidates, share), -FARTHEST, FARTHEST)
-    return Features(np.rint(found * SCALE).astype(np.int64), in_pairs)
+        itself, zero = _of_skewed(cells)
+        # Small whole numbers' logarithms tell zero from one as it is.
+        often = OFTEN < share @ zero < 1 - OFTEN and not (cells.whole and cells.unit == 1.0)
+        low, alone = [*low, *([zero] if often else []), itself], [*alone, itself**2]
+    numbers = [len(_orthonormal(candidates, share)) for candidates in (low, [*low, *powers])]
+    found = np.clip(_orthonormal([*low, *powers, *alone], share), -FARTHEST, FARTHEST)
+    return Features(np.rint(found * SCALE).astype(np.int64), *numbers)
+
+
+def _of_skewed(cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """A skewed number itself, by cell, and where it is zero, the least that it can be."""
+    middle = np.append((cells.lower + cells.upper) / 2 - cells.lower[0], np.zeros(int(cells.gap)))
+    zero = (np.arange(cells.size) == 0) & (cells.lower[0] == cells.upper[0] == 0.0)
+    return middle / (middle.max() or 1.0), zero.astype(float)
 
 
 def _orthonormal(candidates: Sequence[np.ndarray], share: np.ndarray) -> np.ndarray:
@@ -76,38 +90,57 @@ def _orthonormal(candidates: Sequence[np.ndarray], share: np.ndarray) -> np.ndar
     return np.array(made[1:]).reshape(len(made) - 1, len(share))
 
 
-def _number(tables: Sequence[np.ndarray]) -> list[int]:
-    """The number of each feature within its column."""
-    return [number for table in tables for number in range(len(table))]
+def mixing(correlation: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Multiples (features, features) of 1 / MIXED that make features of this correlation nearly uncorrelated.
+
+    Those that come `last` (features,) have what the others say of them taken off, and leave these alone.
+
+    >>> mixing(np.eye(2), np.zeros(2, bool)).tolist()
+    [[1024, 0], [0, 1024]]
+    """
+    together = (1 - NEVER) * correlation + NEVER * np.eye(len(correlation))
+    mix, first = np.zeros_like(together), ~last
+    mix[np.ix_(first, first)] = _whitening(together[np.ix_(first, first)])
+    explained = np.linalg.solve(together[np.ix_(first, first)], together[np.ix_(first, last)])
+    rest = together[np.ix_(last, last)] - together[np.ix_(last, first)] @ explained
+    mix[np.ix_(last, last)] = _whitening(rest)
+    mix[np.ix_(last, first)] = -mix[np.ix_(last, last)] @ explained.T
+    return np.rint(mix * MIXED).astype(np.int64)
+
+
+def _whitening(covariance: np.ndarray) -> np.ndarray:
+    """The symmetric matrix that makes this covariance one of uncorrelated features of variance 1."""
+    size, axes = np.linalg.eigh(covariance)
+    return np.asarray((axes / np.sqrt(np.maximum(size, NEVER))) @ axes.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Interaction:
+    """Products of two features, by their numbers in a row of all; what they are on average is taken off."""
+
+    left: int
+    right: int
+    less: int
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Features of all columns, and of all pairs of columns their products; a record's vector has a length of `length`.
+    """Sums of all columns' features and of products of two; a record's vector is cut to a length of `length`.
 
-    `tables` has the features (features, cells) of each column, `left` and `right` (D,) those that are multiplied, by
-    their number in a row of all; a feature alone is multiplied by one. `scale` (D,) weighs entries: what has more is
-    measured better. All are whole numbers.
+    `tables` has the features (features, cells) of each column, and `interactions` are products of two columns' that
+    count as features. Features that are multiplied are mixed first: `mix` (mixed, features) are multiples of 1 / MIXED
+    that make them uncorrelated, so that noise is as large in every direction as sampling error is. `left` and `right`
+    (D,) are what is multiplied, by its number in a row of all mixed ones, all features and a one; `scale` (D,) weighs
+    entries: what has more is measured better. All are whole numbers.
     """
 
     tables: tuple[np.ndarray, ...] = field(repr=False)
+    interactions: tuple[Interaction, ...] = field(repr=False)
+    mix: np.ndarray = field(repr=False)
     left: np.ndarray = field(repr=False)
     right: np.ndarray = field(repr=False)
     scale: np.ndarray = field(repr=False)
-    length: int
-
-    @classmethod
-    def of(cls, columns: Sequence[Features], important: Sequence[int] = (), length: int = 1 << 40) -> Moments:
-        """Moments of all pairs; those of `important` columns are measured twice as well."""
-        tables = [column.table for column in columns]
-        owner = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
-        paired = [i for i, j in enumerate(_number(tables)) if j < columns[owner[i]].in_pairs]
-        pairs = [(i, j) for i, j in itertools.combinations(paired, 2) if owner[i] != owner[j]]
-        alone = [(i, len(owner)) for i in range(len(owner))]
-        left, right = np.array(pairs + alone, np.int64).reshape(-1, 2).T
-        matters = np.isin(np.append(owner, -1), list(important))
-        scale = np.where(matters[left] | matters[right] | (len(important) == 0), 2, 1)
-        return cls(tuple(tables), left, right, scale, length)
+    length: int = 1 << 40
 
     @property
     def size(self) -> int:
@@ -116,13 +149,24 @@ class Moments:
 
     @property
     def alone(self) -> np.ndarray:
-        """Which moments (D,) are of one column."""
-        return self.right == sum(len(table) for table in self.tables)
+        """Which moments (D,) are of one column; they come last."""
+        return self.right == sum(self.mix.shape)
+
+    @property
+    def usual_length(self) -> float:
+        """How long a vector is on average, about: entries have a mean of 0 and a deviation of scale SCALE^2."""
+        return float(np.sqrt((self.scale.astype(float) ** 2).sum())) * SCALE**2
+
+    def features(self, codes: Sequence[np.ndarray]) -> np.ndarray:
+        """What is multiplied, (features, rows), in whole numbers as floats: exact, since none reaches 2^53."""
+        found = all_features(self.tables, self.interactions, codes)
+        mixed = np.floor((self.mix.astype(np.float64) @ found + MIXED // 2) / MIXED)
+        farthest = FARTHEST * SCALE
+        return np.concatenate([np.clip(mixed, -farthest, farthest), found, np.full((1, found.shape[1]), float(SCALE))])
 
     def uncut(self, codes: Sequence[np.ndarray]) -> np.ndarray:
         """Vectors (rows, D) of records whose columns lie in these cells, in whole numbers."""
-        features = [table[:, column] for table, column in zip(self.tables, codes, strict=True)]
-        rows = np.concatenate([*features, np.full((1, len(codes[0])), SCALE)]).T
+        rows = self.features(codes).T.astype(np.int64)
         return rows[:, self.left] * rows[:, self.right] * self.scale
 
     def vectors(self, codes: Sequence[np.ndarray]) -> np.ndarray:
@@ -146,3 +190,15 @@ class Moments:
             for first in range(0, len(codes[0]), CHUNK)
         ]
         return np.concatenate(parts)
+
+
+def all_features(
+    tables: Sequence[np.ndarray], interactions: Sequence[Interaction], codes: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Features (features, rows) of all columns, then interactions, of records whose columns lie in these cells."""
+    found = np.concatenate([table[:, column] for table, column in zip(tables, codes, strict=True)]).astype(np.float64)
+    if not interactions:
+        return found
+    left, right, less = np.array([(each.left, each.right, each.less) for each in interactions]).T
+    products = np.floor((found[left] * found[right] + SCALE // 2) / SCALE) - less[:, None]
+    return np.concatenate([found, np.clip(products, -FARTHEST * SCALE, FARTHEST * SCALE)])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from alphasynth.raking.features import SCALE, Moments
+from alphasynth.raking.features import Moments
 
 # Records at a time; numbers in the vectors of those that are cut, at a time.
 ROWS, NUMBERS = 16_384, 4_000_000
@@ -26,8 +26,7 @@ def exact_sums(moments: Moments, codes: Sequence[np.ndarray], weights: np.ndarra
 
 
 def _sums(moments: Moments, codes: Sequence[np.ndarray], weights: np.ndarray | None) -> np.ndarray:
-    tables = [table.astype(np.float64)[:, column] for table, column in zip(moments.tables, codes, strict=True)]
-    features = np.concatenate([*tables, np.full((1, len(codes[0])), float(SCALE))])
+    features = moments.features(codes)
     cut = squares(moments, features) > float(moments.length) ** 2
     whole = features[:, ~cut]
     counted = whole if weights is None else whole * weights[~cut]

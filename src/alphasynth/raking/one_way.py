@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +19,9 @@ from alphasynth.raking.tails import with_tails
 MANY = 12
 # Blocks that are small are joined where pairs are counted: below this share of the rows, or so many deviations.
 SMALL, FEW_DEVIATIONS, FEW_BLOCKS = 1 / 200, 2.0, 8
+# Smoothed counts may have a feature's mean wrong by so many of its deviations; steps of tilts, how far each may go in
+# logarithms, and when they have settled.
+UNSURE, STEPS, FARTHEST, SETTLED = 0.3, 30, 2.0, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ def one_way(table: Confidential, columns: Sequence[Cells], parts: Parts) -> list
     fine = dict(zip(finer, table.counts(margins, "cells", parts.cells), strict=True)) if finer else {}
     found = []
     for j, (cells, each) in enumerate(zip(columns, noisy, strict=True)):
-        counts = _counts(cells, each, table.n)
+        counts = block_counts(cells, each, table.n)
         least = max(table.n * SMALL, FEW_DEVIATIONS * math.sqrt(each.variance))
         to = joined(counts, least, not cells.nominal) if cells.blocks > FEW_BLOCKS else np.arange(cells.blocks)
         if j in fine:
@@ -61,7 +64,7 @@ def one_way(table: Confidential, columns: Sequence[Cells], parts: Parts) -> list
     return found
 
 
-def _counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
+def block_counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
     """Counts of blocks; numbers are even where they differ by noise alone, which keeps noise out of long tails."""
     counts = nearest_counts(noisy.sums, n)
     numbers = cells.blocks - cells.gap
@@ -75,15 +78,43 @@ def _counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
     return counts
 
 
-def with_moments(
-    counts: np.ndarray, variance: float, features: np.ndarray, sums: np.ndarray, noise: float
-) -> np.ndarray:
-    """Counts (blocks,) of this variance, moved to where noisy sums of their features (features, blocks) say as well.
+def settled(cells: Cells, noisy: Noisy, features: np.ndarray, sums: Noisy, n: int, spread_out: bool) -> np.ndarray:
+    """Counts (blocks,) from noisy ones and from noisy sums of features (features, blocks) of theirs, each as it knows.
 
-    Counts near 0 move less; all add up to what they did.
+    The best linear estimate of both is unbiased and may be negative; it is smoothed and made positive, which moves its
+    means, and then tilted until features sum to what that estimate says.
     """
-    free = variance * counts / (counts + math.sqrt(variance) + 1e-300)
-    rows = np.vstack([features, np.ones(len(counts))])
-    left = np.append(sums - features @ counts, 0.0)
-    joint = (rows * free) @ rows.T + np.diag(np.append(np.full(len(features), noise), 1e-6))
-    return nearest_counts(counts + free * (np.linalg.solve(joint, left) @ rows), float(counts.sum()))
+    counts = noisy.sums + (n - noisy.sums.sum()) / len(noisy.sums)
+    spread = noisy.variance * (features - features.mean(axis=1, keepdims=True))
+    known = spread @ features.T
+    gain = np.linalg.solve(known + np.diag(np.broadcast_to(sums.variance, len(features))), spread).T
+    best = counts + gain @ (sums.sums - features @ counts)
+    left = known - known @ gain.T @ features.T if len(features) else known
+    made = block_counts(cells, replace(noisy, sums=best), n)
+    import os
+    K=float(os.environ.get('KAPPA','3'))
+    v = (left + left.T) / 2 / (UNSURE**2 * n)
+    return tilted(made, features, features @ best, v if spread_out else v+n/K*np.eye(len(v)))
+
+
+def tilted(counts: np.ndarray, features: np.ndarray, sums: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Counts times exp(tilt of their features), adding up to what they did, such that sums - made = variance @ tilt."""
+    there = counts > 0
+    if not there.all():
+        made = np.zeros_like(counts)
+        made[there] = tilted(counts[there], features[:, there], sums, variance) if there.any() else 0.0
+        return made
+    tilt, n, made = np.zeros(len(features)), counts.sum(), counts
+    for _ in range(STEPS if len(features) else 0):
+        around = features - (features @ made / n)[:, None]
+        slope = sums - features @ made - variance @ tilt
+        move = np.linalg.lstsq((around * made) @ around.T + variance, slope, rcond=1e-12)[0]
+        change = move @ features
+        part = min(1.0, FARTHEST / max(float(np.ptp(change)), 1e-300))
+        tilt += part * move
+        power = tilt @ features
+        made = counts * np.exp(power - power.max())
+        made *= n / made.sum()
+        if np.abs(part * change).max() < SETTLED:
+            break
+    return made

@@ -90,27 +90,28 @@ class MomentTerm:
     noise: float
     variance: np.ndarray = field(repr=False)
     tilt: np.ndarray = field(repr=False)
+    square: np.ndarray = field(repr=False)
     curvature: tuple[np.ndarray, bool] | None = field(default=None, repr=False)
     steepness: float = np.inf
 
     @classmethod
     def of(cls, vectors: np.ndarray, noisy: np.ndarray, variance: float) -> MomentTerm:
         """A term at the start."""
-        return cls(vectors, noisy, variance, np.full(len(noisy), variance), np.zeros(len(noisy)))
+        return cls(vectors, noisy, variance, np.full(len(noisy), variance), np.zeros(len(noisy)), np.ones(len(noisy)))
 
-    def loosened(self, weights: np.ndarray, groups: np.ndarray) -> None:
-        """Let the fit go as far from the pool as the noisy sums of each group (D,) say the truth lies."""
+    def loosened(self, weights: np.ndarray) -> None:
+        """Let the fit go as far from the pool as the noisy sums say the truth lies."""
         square = np.einsum("ij,ij,i->j", self.vectors, self.vectors, weights.astype(self.vectors.dtype))
-        square = np.maximum(square.astype(np.float64), 1e-300)
+        square = np.maximum(
+            square.astype(np.float64), 1.0
+        )  # of a moment that no row of the pool has: whole numbers' least
         apart = self.noisy - self.sums(weights)
-        for group in np.unique(groups):
-            of = groups == group
-            kept = np.clip(kept_of(apart[of], square[of], self.noise), 1e-6, 1 - 1e-9)
-            mixed = square[of] * (1 - kept) / kept
-            if self.noise <= LOUD * np.median(square[of]):
-                gain = ((apart[of] ** 2).sum() - of.sum() * self.noise) / square[of].sum()
-                mixed = np.minimum(mixed, self.noise / max(gain, 1.0))
-            self.variance[of] = mixed
+        kept = np.clip(kept_of(apart, square, self.noise), 1e-6, 1 - 1e-9)
+        mixed = square * (1 - kept) / kept
+        if self.noise <= LOUD * np.median(square):
+            gain = ((apart**2).sum() - len(apart) * self.noise) / square.sum()
+            mixed = np.minimum(mixed, self.noise / max(gain, 1.0))
+        self.variance, self.square = mixed, square
 
     def step(self, log_weights: np.ndarray) -> float:
         """A Newton step for all moments together, in place; how far it went, in logarithms of weights."""
@@ -138,14 +139,6 @@ class MomentTerm:
 
 
 Term = TableTerm | MomentTerm
-
-
-def redrawn(rng: np.random.Generator, term: Term) -> Term:
-    """A term with sums as they may have been: as far from the noisy ones as these may be from the true ones."""
-    noisy = term.noisy + rng.normal(0.0, term.noise**0.5, len(term.noisy))
-    if isinstance(term, TableTerm):
-        return replace(term, noisy=noisy, tilt=term.tilt.copy())
-    return replace(term, noisy=noisy, tilt=term.tilt.copy(), steepness=np.inf)
 
 
 def rake(log_weights: np.ndarray, terms: list[Term], sweeps: int, tolerance: float = 1e-3) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from alphasynth.tables.gaps import missing
 
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
-
+NO_ROWS = "the table must have at least one row, found none"
 # Weights are whole numbers from 0 to this, which stands for the largest.
 HEAVIEST = 1_024
 
@@ -28,6 +28,20 @@ class Read(NamedTuple):
 
     codes: tuple[np.ndarray, ...]
     weights: np.ndarray | None
+
+
+def read_codes(columns: Columns, batches: Iterable[pa.RecordBatch]) -> Read:
+    """Fine cells of every column, all rows together; raise `InputError`."""
+    return joined(list(read_parts(columns, batches)))
+
+
+def joined(parts: Sequence[Read]) -> Read:
+    """Parts as one; raise `InputError` where there is no row."""
+    if not any(len(part.codes[0]) for part in parts):
+        raise InputError(NO_ROWS)
+    codes = tuple(np.concatenate(each) for each in zip(*(part.codes for part in parts), strict=True))
+    weights = [part.weights for part in parts if part.weights is not None]
+    return Read(codes, np.concatenate(weights) if weights else None)
 
 
 def read_parts(columns: Columns, batches: Iterable[pa.RecordBatch]) -> Iterator[Read]:
@@ -81,7 +95,7 @@ def _numbers(name: str, declared: Declared, column: pa.Array) -> np.ndarray:
         column = column.cast(pa.date32(), safe=False).cast(pa.int32())
     elif not any(test(kind) for test in NUMBERS):
         raise InputError(f"column {name!r} must hold numbers, as declared, found {kind}")
-    return np.asarray(column.cast(pa.float64()).fill_null(0.0))
+    return np.asarray(column.cast(pa.float64(), safe=False).fill_null(0.0))  # a large number rounded, not named
 
 
 def _places(cells: Cells, column: pa.Array, gone: np.ndarray) -> np.ndarray:

@@ -47,6 +47,8 @@ class Raked:
     pool: int = 4
     quantile: float = 0.9
     response: tuple[str, ...] = ()
+    share: float = 0.5
+    interactions: tuple[tuple[str, str], ...] = ()
 
     def parts(self, columns: Sequence[Cells], scarce: bool = False) -> Parts:
         """Parts of the budget that add up to all of it; what there is nothing of has none.

@@ -14,6 +14,9 @@ from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Sensitivity, Spending
 from alphasynth.raking.features import Moments
 
+# What a fit's counts, of which differences are taken, may add up to: 64 bits hold any sum of these and of a table's.
+MOST = 2.0**60
+
 
 @dataclass(frozen=True, eq=False)
 class Margin:
@@ -94,13 +97,14 @@ class Confidential:
     rows_of_unit: int = 1
     _weights: Weights | None = field(default=None, repr=False)
     each: float = 1.0
+    _scored: dict[Margin, tuple[np.ndarray, int]] = field(default_factory=dict, repr=False)
 
     def weighed(self, weights: Weights) -> Confidential:
         """With weights, once it was measured what they sum to."""
         total, moves = np.array([self._exact.weight]), Sensitivity.of_counts(1, self.rows_of_unit * weights.largest)
         sums, _ = self._spending.noisy(self._stream, total, moves, "weights", weights.part)
         each = max(float(sums[0]), 1.0) / self.n
-        return replace(self, _weights=weights, each=each)
+        return replace(self, _weights=weights, each=each, _scored={})
 
     @property
     def most(self) -> int:
@@ -124,12 +128,22 @@ class Confidential:
 
         Far is the sum of absolute differences, which one row moves by 1, or by its weight.
         """
-        scores = [
-            int(np.abs(exact - np.rint(fit * self.each)).sum())
-            - int(np.sqrt(np.maximum(fit, 0.0) * 2 / np.pi).sum() * self.each)
-            for exact, fit in zip(self._exact.counts(margins), fitted, strict=True)
-        ]
+        exact = self._exact.counts(margins)
+        scores = [self._far(*each) for each in zip(margins, exact, fitted, strict=True)]
         return self._spending.choose(self._stream, np.array(scores), self.most, name, self._part(part))
+
+    def _far(self, margin: Margin, exact: np.ndarray, fitted: np.ndarray) -> int:
+        """Differences in whole numbers: a float that had to be rounded could move by more than a row's weight.
+
+        They are taken once of each fit: a choice among the same tables again costs nothing.
+        """
+        known = self._scored.get(margin)
+        if known is None or known[0] is not fitted:
+            fit = np.clip(np.nan_to_num(fitted), 0.0, MOST / len(fitted) / self.each)
+            apart = int(np.abs(exact - np.rint(fit * self.each).astype(np.int64)).sum())
+            known = fitted, apart - int(np.sqrt(fit * 2 / np.pi).sum() * self.each)
+            self._scored[margin] = known
+        return known[1]
 
     def moments(self, moments: Moments, name: str, part: Fraction) -> Noisy:
         """Noisy sums (D,) of records' cut vectors."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,12 +49,13 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Done:
-    """What may be shown to who asked."""
+    """What may be shown to who asked, and what the page has beside."""
 
     opening: str
     heads: tuple[str, ...]
     cells: list[tuple[str, ...]]
     notes: tuple[str, ...]
+    beside: str = "utility against epsilon"
 
 
 def carry_out(asked: Comparison, out: Path, signals: Interruption, tell: Callable[[Stage], None]) -> Done:
@@ -153,9 +154,21 @@ def _write(
         "version": __version__,
         "standings": [{**asdict(s), "kept": s.kept} for s in standings],
     }
+    heads, lines = lines_of(standings)
+    write_folder(folder, results, (heads, lines), built, "simulated twin" if table.twin else "confidential")
+
+
+def write_folder(
+    folder: Path,
+    results: dict[str, Any],
+    standings: tuple[Sequence[str], Sequence[Sequence[object]]],
+    built: page.Page,
+    mark: str,
+) -> None:
+    """Write results.json, standings.csv of heads and lines, report.html, and the figures with a mark on them."""
     text = json.dumps(_plain(results), indent=2, allow_nan=False)
     (folder / "results.json").write_text(text + "\n", encoding="utf-8")
-    heads, lines = lines_of(standings)
+    heads, lines = standings
     with (folder / "standings.csv").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(heads)
@@ -163,7 +176,7 @@ def _write(
             writer.writerow([guarded(value.value if isinstance(value, page.Cell) else value) for value in line])
     (folder / "report.html").write_text(page.render(built), encoding="utf-8")
     for figure in built.figures:
-        save(figure, folder / "figures", "simulated twin" if table.twin else "confidential")
+        save(figure, folder / "figures", mark)
 
 
 def _plain(value: Any) -> Any:

@@ -29,6 +29,7 @@ from alphasynth.runs.claims import claims
 from alphasynth.runs.folder import CONFIDENTIAL, RELEASE
 from alphasynth.runs.interruption import Interruption, Left
 from alphasynth.runs.results import MOST_ROWS, RunResults
+from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_facts
 from alphasynth.tables.records import Records
 
@@ -100,7 +101,9 @@ def _outcomes(results: RunResults) -> list[Outcome]:
         tables,
         Measuring(
             draws=results.release.draws,
-            regressions=_regressions(guarantee, formula, records) if covariates else [],
+            regressions=_regressions(guarantee, formula, records)
+            if covariates and is_numeric(records.columns[records.response])
+            else [],
             public=guarantee.public_columns,
             scalar=guarantee.spread,
             survey_weights=results.settings.get("survey_weights"),
@@ -177,6 +180,11 @@ def write_pages(run: Path, results: RunResults, figures: bool = False, signals: 
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     return rendered
+
+
+def write_public_page(run: Path, release: Release) -> None:
+    """Render the public page alone, from the release and nothing else."""
+    replace_file(run / RELEASE / NAME, page.render(public_page.build(release)), 0o666)
 
 
 def _write_figures(figures: Sequence[Figure], folder: Path) -> None:

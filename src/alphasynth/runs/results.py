@@ -94,10 +94,17 @@ def is_sample(guarantee: PublicGuarantee, records: Records) -> bool:
 
 
 def shown_response(guarantee: PublicGuarantee, records: Records) -> str:
-    """The column that figures of one column show: of a chain, the last one of numbers."""
+    """The column that figures of one column show: of a chain, the last one of numbers; one of gaps alone has none."""
     made = [entry["column"] for entry in guarantee.columns if entry["column"] in records.columns]
+    made = [name for name in made if not _of_gaps(records, name)] or made
     numeric = [name for name in made if is_numeric(records.columns[name])]
     return (numeric or made or [records.response])[-1]
+
+
+def _of_gaps(records: Records, name: str) -> bool:
+    """Whether a column has gaps alone."""
+    gaps = records.columns.get(indicator_of(name))
+    return gaps is not None and bool(np.asarray(gaps, bool)[records.counts > 0].all())
 
 
 def read_release(folder: Path) -> Release:

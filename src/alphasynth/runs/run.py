@@ -26,7 +26,7 @@ from alphasynth.runs.from_settings import front_of, open_settings
 from alphasynth.runs.interruption import Interruption
 from alphasynth.runs.ledger import NAME as LEDGER
 from alphasynth.runs.ledger import Ledger
-from alphasynth.runs.report import NAME, write_pages
+from alphasynth.runs.report import NAME, write_pages, write_public_page
 from alphasynth.runs.results import release_in, results_of
 from alphasynth.runs.settings import Settings
 from alphasynth.runs.whole_table import write_whole_table
@@ -139,12 +139,19 @@ def _audited(synthesizer: Synthesizer | RakedSynthesizer) -> Finding | None:
 
 
 def _rendered(run: Path, released: Callable[[], Release], kept: Kept) -> bool:
-    """Render the pages; whether that went well. What goes wrong in a page must not cost the run that it shows."""
+    """Render the pages; whether the public one stands, which must not tell how the other one went."""
+    return _stands("confidential page", lambda: write_pages(run, results_of(released(), kept))) or _stands(
+        "public page", lambda: write_public_page(run, released())
+    )
+
+
+def _stands(what: str, write: Callable[[], object]) -> bool:
+    """Write pages; whether that went well. What goes wrong in a page must not cost the run that it shows."""
     try:
-        write_pages(run, results_of(released(), kept))
+        write()
     except Exception as error:  # noqa: BLE001
         reason = str(error) if isinstance(error, InputError) else place(error)
-        warnings.warn(f"the run stands without its pages, which could not be rendered: {reason}", ReportWarning, 2)
+        warnings.warn(f"the run stands without its {what}, which could not be rendered: {reason}", ReportWarning, 2)
         return False
     return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple, Unpack
@@ -40,6 +41,8 @@ from alphasynth.tables.frames import Frame, column_names, kind_of, require, to_a
 from alphasynth.tables.grouping import ROWS_AT_A_TIME, Streamed, Unit
 
 MECHANISM = "Raked"
+# With less there is nothing but noise, and too much of it for whole numbers of 64 bits.
+SMALLEST_EPSILON = 1e-9
 # The part of the budget that tells what survey weights sum to.
 FOR_WEIGHTS = Fraction(1, 100)
 
@@ -62,6 +65,7 @@ class RakedSynthesizer:
     """
 
     _outcome: _Outcome | None = None
+    _held: int | None = None
 
     def __init__(
         self,
@@ -87,6 +91,8 @@ class RakedSynthesizer:
         if epsilon is None:
             raise InputError("mechanism 'Raked' needs an epsilon, which decides its noise, found none")
         self.epsilon = require_positive("epsilon", epsilon)
+        if self.epsilon < SMALLEST_EPSILON:
+            raise InputError(f"epsilon must be at least {SMALLEST_EPSILON:g} with Raked, found {self.epsilon!r}")
         self.delta = None if delta is None else small_delta(delta)
         self.m = require_whole("m", m)
         self.settings = Raked(response=self._known(names_of("response", given.get("response", ()))))
@@ -127,29 +133,39 @@ class RakedSynthesizer:
         weight = self.columns.weight
         return self.columns.names if weight is None else (*self.columns.names, weight.column)
 
+    def holding(self, n: int) -> RakedSynthesizer:
+        """The same, to be fitted to tables of n rows of which some are not counted, and not there: for audits."""
+        other = copy(self)
+        other._held = n
+        return other
+
     @one_thread()
     def fit(self, table: Frame | Streamed, watch: Watch = ignore) -> RakedSynthesizer:
         """Measure a table with noise and rake a pool to it; raise `InputError` for values that were not declared."""
         key = np.random.SeedSequence(self.seed)
+        # Noise has entropy of its own: what makes rows is no cryptographic generator, and who inverts it must not come
+        # to the noise.
+        noise = key if self.seed is not None else np.random.SeedSequence()
         unit = table.unit if isinstance(table, Streamed) else None
-        exact = self._exact(table)
-        check_rows(self.delta, exact.n)
+        exact = self._sums_of(table)
+        n = exact.n if self._held is None else self._held
+        check_rows(self.delta, n)
         watch(Step(1, 1, 1))
         max_rows = 1 if unit is None else unit.max_rows
         row = written(self.epsilon) if self.delta is None else Fraction(rho_of_row(self.epsilon, self.delta, max_rows))
         spending = Spending(row * (max_rows if self.delta is None else max_rows**2), pure=self.delta is None)
-        stream, rng = Stream(child(key, 0)), np.random.default_rng(child(key, 1))
-        confidential = Confidential(exact, stream, spending, exact.n, max_rows)
+        stream, rng = Stream(child(noise, 0)), np.random.default_rng(child(key, 1))
+        confidential = Confidential(exact, stream, spending, n, max_rows)
         if self.columns.weight is not None:
             confidential = confidential.weighed(Weights(HEAVIEST, FOR_WEIGHTS))
         fitted = fit(rng, confidential, self.columns.cells(), self.settings, self.columns.constraints)
         assert sum(cost for _, cost in spending.spent) == spending.total, "all of the budget is spent, and no more"
-        sums = stated(spending.measured, exact.n, confidential.most, confidential.each)
-        guarantee = self._guarantee(exact.n, unit, sums, None if self.delta is None else float(row))
+        sums = stated(spending.measured, n, confidential.most, confidential.each)
+        guarantee = self._guarantee(n, unit, sums, None if self.delta is None else float(row))
         self._outcome = _Outcome(key, fitted, self._layout(table), guarantee)
         return self
 
-    def _exact(self, table: Frame | Streamed) -> Exact:
+    def _sums_of(self, table: Frame | Streamed) -> Exact:
         """Exact sums of a table (confidential), for `Confidential` alone."""
         names = self._read
         if isinstance(table, Streamed):

@@ -68,6 +68,8 @@ def _filled(name: str, column: pa.ChunkedArray, declared: Declared) -> pa.Chunke
     plain = column.cast(kind)
     if pa.types.is_floating(kind):
         plain = pc.if_else(pc.is_nan(plain), None, plain)
+    if plain.null_count == len(plain):  # of gaps alone a file does not tell the type
+        return pa.chunked_array([pa.repeat(stand_in(declared), len(plain))])
     if pa.types.is_decimal(kind):
         kind, plain = pa.float64(), plain.cast(pa.float64())
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)

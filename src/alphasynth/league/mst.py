@@ -1,5 +1,7 @@
 """A marginal-based differentially private synthesizer to compare with: MST on top of the inference library mbi.
 
+A part of `peers.py`, which runs in interpreters that have no alphasynth: it imports nothing of ours.
+
 MST is the mechanism of McKenna, Miklau and Sheldon, "Winning the NIST Contest" (2021), written here from the paper:
 
 1. (epsilon, delta) becomes a zero-concentrated budget rho, split in three equal parts.
@@ -51,31 +53,6 @@ class Measured:
     columns: tuple[int, ...]
     noisy: Vector
     sigma: Vector
-
-
-@dataclass(frozen=True)
-class Grid:
-    """How one column is cut: bin k holds the values from ``lower[k]`` to ``upper[k]``, a single value where equal."""
-
-    lower: Vector
-    upper: Vector
-    whole: bool
-
-    @property
-    def size(self) -> int:
-        """The number of bins."""
-        return self.lower.size
-
-    def encode(self, values: Vector) -> Codes:
-        """The bin of every value."""
-        return np.clip(np.searchsorted(self.lower, values, side="right") - 1, 0, self.size - 1)
-
-    def decode(self, codes: Codes, rng: np.random.Generator) -> Vector:
-        """A value drawn uniformly within every bin, a whole number where the column holds whole numbers only."""
-        low, high = self.lower[codes], self.upper[codes]
-        if self.whole:
-            return np.floor(low + rng.random(codes.size) * (high - low + 1))
-        return low + rng.random(codes.size) * (high - low)
 
 
 def delta_of(rho: float, epsilon: float) -> float:

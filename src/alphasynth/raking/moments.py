@@ -1,0 +1,94 @@
+"""Which moments are measured: products of all pairs of columns' features, mixed by what the pool says of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from alphasynth.raking.features import SCALE, Features, Interaction, Moments, all_features, mixing
+
+# The weight of an entry, of products with powers of a number, and of what matters at the most.
+USUAL, OF_POWERS, MOST = 4, 2, 24
+# Features of a column that take part in an interaction, at the most.
+IN_INTERACTIONS = 3
+
+
+def all_moments(
+    columns: Sequence[Features],
+    codes: Sequence[np.ndarray],
+    important: Sequence[int] = (),
+    interactions: Sequence[tuple[int, int]] = (),
+    share: float = 0.5,
+) -> Moments:
+    """Moments of all pairs, given the pool's cells (rows,); those of `important` columns have this share of the budget.
+
+    An interaction of two columns is multiplied by features of those that matter, or of all others where none does.
+    """
+    tables = tuple(column.table for column in columns)
+    owner, number = np.array([(i, j) for i, table in enumerate(tables) for j in range(len(table))]).reshape(-1, 2).T
+    paired = number < np.array([column.in_pairs for column in columns])[owner]
+    crossed = _interactions(tables, owner, number, paired, codes, interactions)
+    owners = [*({each} for each in owner.tolist()), *({owner[c.left], owner[c.right]} for c in crossed)]
+    taken = [i for i in range(len(owners)) if i >= len(owner) or paired[i]]
+    rows = all_features(tables, crossed, codes)[taken] / SCALE
+    matters = np.array([owners[i] <= set(important) for i in taken], bool)
+    mix = np.zeros((len(taken), len(owners)), np.int64)
+    mix[:, taken] = mixing(_correlation(rows), matters)
+    pairs = [
+        (i, j)
+        for i, j in itertools.combinations(range(len(taken)), 2)
+        if _multiplied(taken[i], taken[j], owners, len(owner), set(important))
+    ]
+    one = len(taken) + len(owners)
+    alone = [(len(taken) + i, one) for i in range(len(owner))] or [(one, one)]  # of columns of one level: nothing
+    left, right = np.array(pairs + alone, np.int64).reshape(-1, 2).T
+    of = np.concatenate([matters, [owners[i] <= set(important) for i in range(len(owners))], [False]])
+    heavy = of[left] | of[right]
+    power = np.zeros(one + 1, bool)
+    power[: len(taken)] = [i < len(owner) and number[i] >= columns[owner[i]].low for i in taken]
+    scale = np.where(power[left] | power[right], OF_POWERS, USUAL)
+    ratio = share / (1 - share) * (scale[~heavy] ** 2).sum() / max((scale[heavy] ** 2).sum(), 1)
+    scale = np.where(heavy, np.clip(np.rint(scale * math.sqrt(ratio)).astype(np.int64), scale, MOST), scale)
+    return Moments(tables, crossed, mix, left, right, scale)
+
+
+def _interactions(
+    tables: Sequence[np.ndarray],
+    owner: np.ndarray,
+    number: np.ndarray,
+    paired: np.ndarray,
+    codes: Sequence[np.ndarray],
+    interactions: Sequence[tuple[int, int]],
+) -> tuple[Interaction, ...]:
+    """Products of the first features of the two columns of each interaction, less their means over the pool."""
+    first = paired & (number < IN_INTERACTIONS)
+    both = [
+        Interaction(int(i), int(j), 0)
+        for a, b in interactions
+        for i in np.flatnonzero(first & (owner == a))
+        for j in np.flatnonzero(first & (owner == b))
+    ]
+    means = all_features(tables, both, codes)[len(owner) :].mean(axis=1) if both else []
+    return tuple(Interaction(each.left, each.right, round(mean)) for each, mean in zip(both, means, strict=True))
+
+
+def _multiplied(i: int, j: int, owners: Sequence[set[int]], single: int, important: set[int]) -> bool:
+    """Whether two features are: two columns', and interactions with what matters."""
+    if owners[i] & owners[j]:
+        return False
+    if i < single and j < single:
+        return True
+    if i >= single and j >= single:
+        return False
+    return not important or owners[min(i, j)] <= important
+
+
+def _correlation(rows: np.ndarray) -> np.ndarray:
+    """Correlations of features (features, rows)."""
+    rows = rows - rows.mean(axis=1, keepdims=True)
+    together = rows @ rows.T
+    size = np.sqrt(np.maximum(np.diag(together), 1e-9))
+    return np.asarray(together / size / size[:, None])
