@@ -33,6 +33,7 @@ from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Spending
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.columns import Columns
+from alphasynth.raking.exact import Held
 from alphasynth.raking.raked import draw_rows, fit
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential
@@ -138,7 +139,7 @@ def raked(
     codes, columns = codes_of(cells, subject.table), list(cells.values())
     spending = Spending(Fraction(rho_within(epsilon, DELTA)), pure=False)
     stream, rng = Stream(np.random.SeedSequence(seed)), np.random.default_rng(seed)
-    fitted = fit(rng, Confidential(codes, stream, spending, len(subject.table)), columns, settings)
+    fitted = fit(rng, Confidential(Held.of(codes), stream, spending, len(subject.table)), columns, settings)
     assert sum(cost for _, cost in spending.spent) == spending.total
     drawn = draw_rows(rng, fitted, len(subject.table))
     made = {column.name: column.draw(rng, each)[0] for column, each in zip(columns, drawn, strict=True)}

@@ -129,6 +129,25 @@ def test_words_of_a_whole_table(folder, capsys):
     assert "One draw gives estimates, and no honest interval." in public
 
 
+def test_pages_of_a_large_table_compare_samples_and_say_so(folder, monkeypatch, tmp_path):
+    monkeypatch.setattr("alphasynth.runs.whole_table.MOST_VALUES", 4 * 299)
+    monkeypatch.setattr("alphasynth.runs.whole_table.SAMPLED_ROWS", 120)
+    options = ["--columns", folder.parent / "columns.toml", "--mechanism", "Raked", "--epsilon", "4", "--m", "2"]
+    out = tmp_path / "sampled"
+    assert run("synthesize", folder.parent / "people.parquet", *options, "--out", out, "--quiet") == 0
+    inside, public = (words((out / part / "report.html").read_text()) for part in ("confidential", "release"))
+    assert "120 of its rows are compared with as many of each synthetic table" in inside
+    assert "Columns and pairs" in inside
+    assert "of its rows are compared" not in public
+    results = read_run(out)
+    assert results.sampled
+    assert results.records.n == 120
+    assert [table.n for table in results.tables] == [120, 120]
+    assert set(results.tables[0].columns) == set(results.records.columns) == {*read_run(folder).records.columns}
+    assert [table.group(table.column_names, ()).counts.sum() for table in results.release.tables] == [300, 300]
+    assert not read_run(folder).sampled
+
+
 def test_figures_are_files_too(folder):
     names = {path.name for path in (folder / "confidential" / "figures").iterdir()}
     for name in ("pairs", "pairs_by_cell", "columns_by_block", "coefficients"):

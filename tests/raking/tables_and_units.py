@@ -30,6 +30,16 @@ class Rows:
     def stream(self, names) -> Iterator[pa.RecordBatch]:
         yield from self.table.select(list(names)).to_batches(max_chunksize=5)
 
+    def sample(self, names, rows) -> pa.Table:
+        return self.table.select(list(names)).slice(0, rows)
+
+    @property
+    def adds_up_itself(self) -> bool:
+        return False
+
+    def add_up(self, names, adding):
+        return adding(self.stream(names))
+
 
 def _levels(draw, number: int, rows: int, gap: bool):
     words = [f"level {i}" for i in range(number)]

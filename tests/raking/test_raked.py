@@ -10,6 +10,7 @@ import pytest
 from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Spending
 from alphasynth.raking.cells import Cells
+from alphasynth.raking.exact import Held
 from alphasynth.raking.raked import draw_rows, fit, redraw, sample_rows
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential
@@ -43,7 +44,7 @@ def people(n: int, seed: int = 1) -> tuple[np.ndarray, ...]:
 
 def confidential(codes, rho, seed=1, pure=False) -> tuple[Confidential, Spending]:
     spending = Spending(Fraction(rho), pure)
-    return Confidential(codes, Stream(np.random.SeedSequence(seed)), spending, len(codes[0])), spending
+    return Confidential(Held.of(codes), Stream(np.random.SeedSequence(seed)), spending, len(codes[0])), spending
 
 
 def correlation(codes) -> float:

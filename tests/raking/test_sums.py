@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 
 from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Sensitivity, Spending
-from alphasynth.raking.features import Features, Moments
+from alphasynth.raking.cells import Cells
+from alphasynth.raking.exact import Held
+from alphasynth.raking.features import Features, Moments, features_of
 from alphasynth.raking.moment_sums import exact_sums
+from alphasynth.raking.moments import all_moments
 from alphasynth.raking.sums import Confidential, Margin, Noisy, Weights
+from alphasynth.tables.declared import Declared
 
 
 class Told(Spending):
@@ -44,8 +48,9 @@ def neighbours(draw):
     return whole, tuple(column[:rows] for column in whole), unit
 
 
-def confidential(codes, unit, spending=None):
-    return Confidential(codes, Stream(np.random.SeedSequence(1)), spending or Told(Fraction(1), False), 10, unit)
+def confidential(codes, unit, spending=None, weights=None):
+    exact = Held.of(codes, weights)
+    return Confidential(exact, Stream(np.random.SeedSequence(1)), spending or Told(Fraction(1), False), 10, unit)
 
 
 def moved(one, two, ask):
@@ -67,8 +72,8 @@ def margins():
 
 def weighed(codes, unit, weights):
     """A table whose records count as these weights say, of which none is above 7."""
-    own = Weights(np.array(weights[: len(codes[0])], np.int64), 7, Fraction(1, 10))
-    return replace(confidential(codes, unit, Told(Fraction(2), False)).weighed(own), each=3.0)
+    table = confidential(codes, unit, Told(Fraction(2), False), np.array(weights[: len(codes[0])], np.int64))
+    return replace(table.weighed(Weights(7, Fraction(1, 10))), each=3.0)
 
 
 @given(neighbours(), st.lists(st.integers(0, 7), min_size=15, max_size=15), st.integers(0, 1_000_000))
@@ -94,11 +99,11 @@ def test_weighted_sums_move_by_no_more_than_is_said(pair, weights, seed):
 def test_the_sum_of_weights_moves_by_no_more_than_is_said(weights, unit):
     size = len(weights)
     tables = [
-        confidential((np.zeros(rows, np.int64),), unit, Told(Fraction(1), False))
+        confidential((np.zeros(rows, np.int64),), unit, None, np.array(weights[:rows], np.int64))
         for rows in (size, max(size - unit, 0))
     ]
-    for table, rows in zip(tables, (size, max(size - unit, 0)), strict=True):
-        table.weighed(Weights(np.array(weights[:rows], np.int64), 7, Fraction(1, 10)))
+    for table in tables:
+        table.weighed(Weights(7, Fraction(1, 10)))
     (first, moves), (second, _) = (table._spending.told for table in tables)
     assert abs(int(first[0] - second[0])) <= moves.absolute == 7 * unit
 
@@ -164,3 +169,42 @@ def test_nothing_else_passes():
     assert set(public) - {"n", "rows_of_unit", "each", "most"} == {"counts", "worst", "moments", "deviation", "weighed"}
     assert {field.name for field in dataclasses.fields(Noisy)} == {"sums", "variance"}
     assert "codes" not in repr(confidential((np.array([0, 1, 2]),), 1))
+    assert "read" not in repr(confidential((np.array([0, 1, 2]),), 1))
+
+
+class Untouched:
+    """Exact sums that nobody may ask for."""
+
+    def __getattr__(self, name):
+        raise AssertionError(f"{name} was asked for")
+
+
+def test_what_is_public_of_a_table_has_no_exact_sum():
+    """Whatever can be read off it without spending is the same for any table; all else spends, or is refused."""
+    spending = Spending(Fraction(1), False)
+    table = Confidential(Untouched(), Stream(np.random.SeedSequence(1)), spending, 10, 2)
+    public = [name for name in dir(table) if not name.startswith("_")]
+    values = {name: getattr(table, name) for name in public if not callable(getattr(table, name))}
+    assert values == {"n": 10, "rows_of_unit": 2, "each": 1.0, "most": 2}
+    assert table.deviation(100, 5, Fraction(1, 2)) > 0
+    assert spending.spent == []
+    asked = {
+        "counts": lambda t: t.counts(margins(), "counts", Fraction(1, 8)),
+        "worst": lambda t: t.worst(margins(), [np.zeros(margin.size) for margin in margins()], "c", Fraction(1, 8)),
+        "moments": lambda t: t.moments(own_moments(), "m", EIGHTH),
+        "weighed": lambda t: t.weighed(Weights(7, Fraction(1, 8))),
+    }
+    assert {name for name in public if callable(getattr(table, name))} == {*asked, "deviation"}
+    codes = tuple(np.zeros(10, np.int64) for _ in SIZES)
+    for number, ask in enumerate(asked.values(), start=1):
+        ask(Confidential(Held.of(codes), Stream(np.random.SeedSequence(1)), spending, 10))
+        assert len(spending.spent) == number, "it spends"
+
+
+EIGHTH = Fraction(1, 8)
+
+
+def own_moments():
+    cells = [Cells.of("a", Declared(levels=tuple(range(size)))) for size in SIZES]
+    features = [features_of(each, np.full(each.size, 1 / each.size), 1) for each in cells]
+    return replace(all_moments(features, [np.arange(60) % size for size in SIZES]), length=1_000)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,7 +151,9 @@ def regress(formula: str, confidential: Records, tables: list[Records]) -> Regre
     terms = tuple(spec.column_names)
     if len(terms) > MOST_TERMS:
         raise InputError(f"a regression must have at most {MOST_TERMS} terms, found {len(terms):,}")
-    matrices = [first, *(np.asarray(compute_terms(spec, frame), np.float64) for frame in frames[1:])]
+    # One table's at a time: of a wide table each takes much memory.
+    others = (np.asarray(compute_terms(spec, frame), np.float64) for frame in frames[1:])
+    matrices = chain([first], others)
     kind = asked or _kind(_numbers(response))
     fits = [
         _fit(kind, _numbers(records.columns[parsed.response]), X, records.counts)

@@ -1,9 +1,9 @@
-"""A confidential table as fine cells of its declared columns: read in chunks, kept in as few bytes as they take."""
+"""Rows of a confidential table as fine cells of its declared columns, in as few bytes as they take; all is checked."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from alphasynth.tables.gaps import missing
 
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
-
+NO_ROWS = "the table must have at least one row, found none"
 # Weights are whole numbers from 0 to this, which stands for the largest.
 HEAVIEST = 1_024
 
@@ -31,22 +31,32 @@ class Read(NamedTuple):
 
 
 def read_codes(columns: Columns, batches: Iterable[pa.RecordBatch]) -> Read:
-    """Fine cells of every column, from batches that have the weight last; raise `InputError` for other values."""
+    """Fine cells of every column, all rows together; raise `InputError`."""
+    return joined(list(read_parts(columns, batches)))
+
+
+def joined(parts: Sequence[Read]) -> Read:
+    """Parts as one; raise `InputError` where there is no row."""
+    if not any(len(part.codes[0]) for part in parts):
+        raise InputError(NO_ROWS)
+    codes = tuple(np.concatenate(each) for each in zip(*(part.codes for part in parts), strict=True))
+    weights = [part.weights for part in parts if part.weights is not None]
+    return Read(codes, np.concatenate(weights) if weights else None)
+
+
+def read_parts(columns: Columns, batches: Iterable[pa.RecordBatch]) -> Iterator[Read]:
+    """Fine cells of every column, batch by batch, the weight last in each; raise `InputError` for other values."""
     cells, facts = columns.cells(), list(columns.declared.values())
-    parts: list[list[np.ndarray]] = [[] for _ in cells]
-    weights: list[np.ndarray] = []
     for batch in batches:
-        if columns.weight is not None:
-            weights.append(_weights(columns.weight, batch.columns[-1]))
+        weights = None if columns.weight is None else _weights(columns.weight, batch.columns[-1])
         values = [_values(*each) for each in zip(cells, facts, batch.columns[: len(cells)], strict=True)]
-        for column, part, found in zip(cells, parts, values, strict=True):
-            part.append(column.codes(*found).astype(np.min_scalar_type(column.size)))
+        codes = [
+            column.codes(*found).astype(np.min_scalar_type(column.size))
+            for column, found in zip(cells, values, strict=True)
+        ]
         if not keeping(columns.constraints, cells, values).all():
             raise InputError("constraints must hold in every row of the table, found rows that break one")
-    if not parts[0] or not sum(map(len, parts[0])):
-        raise InputError("the table must have at least one row, found none")
-    codes = tuple(np.concatenate(each) for each in parts)
-    return Read(codes, np.concatenate(weights) if weights else None)
+        yield Read(tuple(codes), weights)
 
 
 def _weights(weight: SurveyWeight, column: pa.Array) -> np.ndarray:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
 from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Sensitivity, Spending
 from alphasynth.raking.features import Moments
-from alphasynth.raking.moment_sums import exact_sums
 
 # What a fit's counts, of which differences are taken, may add up to: 64 bits hold any sum of these and of a table's.
 MOST = 2.0**60
@@ -49,39 +49,62 @@ class Noisy:
     variance: float
 
 
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """Whole-number weights (n,) of records, none above `largest`; `part` of the budget tells what they sum to."""
+class Exact(Protocol):
+    """Exact sums over the records of a confidential table, in whole numbers, wherever the table is (confidential).
 
-    of: np.ndarray = field(repr=False)
+    A record counts once, or as often as its weight says.
+    """
+
+    @property
+    def n(self) -> int:
+        """How many records there are."""
+        ...
+
+    @property
+    def weight(self) -> int:
+        """How often they count, all together."""
+        ...
+
+    def counts(self, margins: Sequence[Margin]) -> list[np.ndarray]:
+        """Counts (cells,) of each table."""
+        ...
+
+    def moments(self, moments: Moments) -> np.ndarray:
+        """Sums (D,) of records' cut vectors."""
+        ...
+
+
+@dataclass(frozen=True)
+class Weights:
+    """No record has a weight above `largest`; `part` of the budget tells what weights sum to."""
+
     largest: int
     part: Fraction
 
 
 @dataclass(frozen=True, eq=False)
 class Confidential:
-    """The fine cells (n,) of each column of a confidential table, and how many rows a unit of privacy may have.
+    """A confidential table, of which nothing but noisy sums comes out; how many rows a unit of privacy may have.
 
     With weights a record counts as often as its weight says, and everything is told per row: `each` is what a row
     weighs on average, a noisy number.
     """
 
-    _codes: tuple[np.ndarray, ...] = field(repr=False)
+    _exact: Exact = field(repr=False)
     _stream: Stream = field(repr=False)
     _spending: Spending
     n: int
     rows_of_unit: int = 1
     _weights: Weights | None = field(default=None, repr=False)
     each: float = 1.0
-    _counted: dict[Margin, np.ndarray] = field(default_factory=dict, repr=False)
     _scored: dict[Margin, tuple[np.ndarray, int]] = field(default_factory=dict, repr=False)
 
     def weighed(self, weights: Weights) -> Confidential:
         """With weights, once it was measured what they sum to."""
-        total, moves = np.array([int(weights.of.sum())]), Sensitivity.of_counts(1, self.rows_of_unit * weights.largest)
+        total, moves = np.array([self._exact.weight]), Sensitivity.of_counts(1, self.rows_of_unit * weights.largest)
         sums, _ = self._spending.noisy(self._stream, total, moves, "weights", weights.part)
         each = max(float(sums[0]), 1.0) / self.n
-        return replace(self, _weights=weights, each=each, _counted={}, _scored={})
+        return replace(self, _weights=weights, each=each, _scored={})
 
     @property
     def most(self) -> int:
@@ -94,7 +117,7 @@ class Confidential:
 
     def counts(self, margins: Sequence[Margin], name: str, part: Fraction) -> list[Noisy]:
         """Noisy counts of several tables together, for a part of the budget."""
-        exact = [self._exact(margin) for margin in margins]
+        exact = self._exact.counts(margins)
         moves = Sensitivity.of_counts(len(margins), self.most)
         sums, variance = self._spending.noisy(self._stream, np.concatenate(exact), moves, name, self._part(part))
         ends = np.cumsum([margin.size for margin in margins])[:-1]
@@ -105,10 +128,11 @@ class Confidential:
 
         Far is the sum of absolute differences, which one row moves by 1, or by its weight.
         """
-        scores = [self._far(margin, fit) for margin, fit in zip(margins, fitted, strict=True)]
+        exact = self._exact.counts(margins)
+        scores = [self._far(*each) for each in zip(margins, exact, fitted, strict=True)]
         return self._spending.choose(self._stream, np.array(scores), self.most, name, self._part(part))
 
-    def _far(self, margin: Margin, fitted: np.ndarray) -> int:
+    def _far(self, margin: Margin, exact: np.ndarray, fitted: np.ndarray) -> int:
         """Differences in whole numbers: a float that had to be rounded could move by more than a row's weight.
 
         They are taken once of each fit: a choice among the same tables again costs nothing.
@@ -116,14 +140,14 @@ class Confidential:
         known = self._scored.get(margin)
         if known is None or known[0] is not fitted:
             fit = np.clip(np.nan_to_num(fitted), 0.0, MOST / len(fitted) / self.each)
-            apart = int(np.abs(self._exact(margin) - np.rint(fit * self.each).astype(np.int64)).sum())
+            apart = int(np.abs(exact - np.rint(fit * self.each).astype(np.int64)).sum())
             known = fitted, apart - int(np.sqrt(fit * 2 / np.pi).sum() * self.each)
             self._scored[margin] = known
         return known[1]
 
     def moments(self, moments: Moments, name: str, part: Fraction) -> Noisy:
         """Noisy sums (D,) of records' cut vectors."""
-        exact = exact_sums(moments, self._codes, None if self._weights is None else self._weights.of)
+        exact = self._exact.moments(moments)
         moves = self._moves(moments.length, moments.size)
         sums, variance = self._spending.noisy(self._stream, exact, moves, name, self._part(part))
         return self._told(sums, variance)
@@ -136,14 +160,6 @@ class Confidential:
         """How far a unit moves sums of vectors; absolute values of one's entries add up to at most length sqrt(D)."""
         whole = self.most * length
         return Sensitivity(whole**2, math.isqrt(whole**2 * size) + 1)
-
-    def _exact(self, margin: Margin) -> np.ndarray:
-        """Counts as they are, counted once."""
-        if margin not in self._counted:
-            of = None if self._weights is None else self._weights.of
-            counted = np.bincount(margin.place(self._codes), of, margin.size)
-            self._counted[margin] = np.rint(counted).astype(np.int64)
-        return self._counted[margin]
 
     def _told(self, sums: np.ndarray, variance: float) -> Noisy:
         """Sums that were measured, per row."""

@@ -39,6 +39,10 @@ INERT = Interruption()
 LEFT_OUT = (
     f"There are more than {MOST_ROWS:,} distinct rows: only the synthesized column is compared, without the others."
 )
+SAMPLED = (
+    "The table is large: {:,} of its rows are compared with as many of each synthetic table, at random. Differences "
+    "below have the sampling error of so many rows on top."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +66,7 @@ def render_run(results: RunResults) -> Rendered:
         [
             *claims(guarantee, results.summary, results.settings),
             *([page.warning(LEFT_OUT)] if results.left_out else []),
+            *([page.note(SAMPLED.format(results.records.n))] if results.sampled else []),
         ],
         () if guarantee.releasable else ("NOT FOR RELEASE: the random seed was fixed.",),
         f"alphasynth {guarantee.version}, run {results.summary['run']}",

@@ -29,7 +29,7 @@ from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_gaps
 from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.gaps import indicator_of
-from alphasynth.tables.grouping import Grouped, Stored
+from alphasynth.tables.grouping import Grouped, Stored, Streamed
 from alphasynth.tables.opening import open_table
 from alphasynth.tables.records import Records
 from alphasynth.tables.text_cells import CSV_CELLS
@@ -44,7 +44,7 @@ class RunResults:
     """What a run left (confidential, all but `release`).
 
     `records` are the confidential ones, and `tables` the synthetic ones, on the columns that both have; on the response
-    alone, `left_out`, where there are too many distinct rows.
+    alone, `left_out`, where there are too many distinct rows. Of a large whole table all are samples, `sampled`.
     """
 
     release: Release
@@ -54,6 +54,11 @@ class RunResults:
     tables: tuple[Records, ...] = field(repr=False)
     rounds: tuple[Weighting, ...] = field(repr=False)
     left_out: bool = False
+
+    @property
+    def sampled(self) -> bool:
+        """Whether not all rows are compared."""
+        return is_sample(self.release.guarantee, self.records)
 
 
 def read_run(run: Path) -> RunResults:
@@ -74,9 +79,18 @@ def results_of(release: Release, kept: Kept) -> RunResults:
     there = [*release.tables[0].column_names, *map(indicator_of, gaps)]
     records = _alone(records) if left_out else _released(records, there)
     names = [name for name in records.columns if name in release.tables[0].column_names]
-    release = replace(release, tables=tuple(_Read.of(table, names) for table in release.tables))
-    tables = tuple(conform(records, read_records(table, names, gaps)) for table in release.tables)
+    few: list[pa.Table] = []
+    if is_sample(release.guarantee, records):
+        few = [table.sample(names, records.n) for table in release.tables if isinstance(table, Streamed)]
+    at_hand = [records.response] if few else names  # the public page shows one column, of all rows
+    release = replace(release, tables=tuple(_Read.of(table, at_hand) for table in release.tables))
+    tables = tuple(conform(records, read_records(table, names, gaps)) for table in few or release.tables)
     return RunResults(release, kept.summary, kept.settings, records, tables, kept.rounds, left_out)
+
+
+def is_sample(guarantee: PublicGuarantee, records: Records) -> bool:
+    """Whether a run keeps a sample of a large whole table for its pages."""
+    return bool(guarantee.measured) and records.n < guarantee.n
 
 
 def shown_response(guarantee: PublicGuarantee, records: Records) -> str:

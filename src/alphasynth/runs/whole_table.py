@@ -22,8 +22,8 @@ from alphasynth.tables.engine import FileTable
 from alphasynth.tables.records import Records
 
 COLUMNS = "columns.toml"
-# With more rows than this only one column is compared with the confidential table's.
-MOST_ROWS = 1_000_000
+# Values of a table that pages compare whole; of a larger one this many rows, or fewer of very many columns.
+MOST_VALUES, SAMPLED_ROWS = 5_000_000, 50_000
 
 
 def write_whole_table(
@@ -67,16 +67,16 @@ def write_whole_table(
 
 
 def _records(synthesizer: RakedSynthesizer, table: FileTable | DatabaseTable) -> Records:
-    """The confidential records that pages compare with: on all columns but dates, or of a large table on one.
+    """The confidential records that pages compare with, on all columns but dates: of a large table a sample.
 
-    That is the last column of numbers that was called a response, or else of all.
+    What is shown alone is the last column of numbers that was called a response, or else of all.
     """
     gaps = declared_gaps(synthesizer.guarantee_.public())
     declared = synthesizer.columns.declared
     names = [name for name, facts in declared.items() if not facts.dates] or list(declared)
     numbers = [n for n in names if declared[n].limits is not None or not isinstance(declared[n].levels[0], str)]
     shown = [n for n in synthesizer.settings.response if n in numbers] or numbers or names
-    if synthesizer.guarantee_.n > MOST_ROWS:
-        names = shown[-1:]
-    found = read_records(table, names, gaps)
+    few = min(SAMPLED_ROWS, MOST_VALUES // len(names))
+    whole = synthesizer.guarantee_.n * len(names) <= MOST_VALUES
+    found = read_records(table if whole else table.sample(names, few), names, gaps)
     return replace(found, response=shown[-1], index=None, columns={n: np.asarray(c) for n, c in found.columns.items()})

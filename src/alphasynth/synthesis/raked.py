@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-import pyarrow as pa
 
 from alphasynth.catalogue import TAKES, MechanismOptions
 from alphasynth.errors import InputError, found, require_positive, require_whole
@@ -25,11 +25,12 @@ from alphasynth.privacy.spending import Spending
 from alphasynth.privacy.strict_terms import NoisySums, StrictTerms
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.columns import Columns
+from alphasynth.raking.exact import Held, exact_of
 from alphasynth.raking.measured import stated
 from alphasynth.raking.raked import Fitted, fit, nearest, redraw, sampled
-from alphasynth.raking.reading import HEAVIEST, read_codes
+from alphasynth.raking.reading import HEAVIEST
 from alphasynth.raking.settings import Raked
-from alphasynth.raking.sums import Confidential, Weights
+from alphasynth.raking.sums import Confidential, Exact, Weights
 from alphasynth.raking.values import draw_values
 from alphasynth.synthesis.checks import check_rows, names_of, small_delta
 from alphasynth.synthesis.public_types import declared_type, empty_column
@@ -146,17 +147,17 @@ class RakedSynthesizer:
         # to the noise.
         noise = key if self.seed is not None else np.random.SeedSequence()
         unit = table.unit if isinstance(table, Streamed) else None
-        codes, weights = read_codes(self.columns, self._batches(table))
-        n = len(codes[0]) if self._held is None else self._held
+        exact = self._sums_of(table)
+        n = exact.n if self._held is None else self._held
         check_rows(self.delta, n)
         watch(Step(1, 1, 1))
         max_rows = 1 if unit is None else unit.max_rows
         row = written(self.epsilon) if self.delta is None else Fraction(rho_of_row(self.epsilon, self.delta, max_rows))
         spending = Spending(row * (max_rows if self.delta is None else max_rows**2), pure=self.delta is None)
         stream, rng = Stream(child(noise, 0)), np.random.default_rng(child(key, 1))
-        confidential = Confidential(codes, stream, spending, n, max_rows)
-        if weights is not None:
-            confidential = confidential.weighed(Weights(weights, HEAVIEST, FOR_WEIGHTS))
+        confidential = Confidential(exact, stream, spending, n, max_rows)
+        if self.columns.weight is not None:
+            confidential = confidential.weighed(Weights(HEAVIEST, FOR_WEIGHTS))
         fitted = fit(rng, confidential, self.columns.cells(), self.settings, self.columns.constraints)
         assert sum(cost for _, cost in spending.spent) == spending.total, "all of the budget is spent, and no more"
         sums = stated(spending.measured, n, confidential.most, confidential.each)
@@ -164,13 +165,17 @@ class RakedSynthesizer:
         self._outcome = _Outcome(key, fitted, self._layout(table), guarantee)
         return self
 
-    def _batches(self, table: Frame | Streamed) -> Iterator[pa.RecordBatch]:
+    def _sums_of(self, table: Frame | Streamed) -> Exact:
+        """Exact sums of a table (confidential), for `Confidential` alone."""
         names = self._read
         if isinstance(table, Streamed):
             self.check_columns(list(table.column_names), table.names_are_public)
-            return table.stream(names)
+            return exact_of(self.columns, table, names)
         self.check_columns(column_names(table), True)
-        return iter(to_arrow(table, names).to_batches(max_chunksize=ROWS_AT_A_TIME))
+        rows = to_arrow(table, names).to_batches(max_chunksize=ROWS_AT_A_TIME)
+        held = Held.gathered(self.columns, rows, math.inf)
+        assert held is not None, "a frame is in memory, and its cells take less"
+        return held
 
     def _layout(self, table: Frame | Streamed) -> Layout:
         """The table's columns in its order, in the types that declarations make."""
@@ -274,7 +279,8 @@ class PoolMaker:
 def _filled(cells: Cells, dates: bool, codes: np.ndarray, values: np.ndarray, gone: np.ndarray) -> Filled:
     """A synthetic column; levels as they were declared."""
     if cells.levels:
-        levels = np.array(cells.levels)
+        # Of text, the levels themselves: an array of characters would copy each of them for every row.
+        levels = np.array(cells.levels, object if cells.nominal else None)
         values = levels[np.where(gone, 0, codes).astype(np.int64)]
     elif dates:
         values = values.astype("datetime64[D]")

@@ -5,19 +5,22 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+import numpy as np
 import pyarrow as pa
 
 from alphasynth.errors import InputError
+from alphasynth.tables.driver_errors import translated
 from alphasynth.tables.engine import MISSING
-from alphasynth.tables.grouping import ROWS_AT_A_TIME, Grouped, Unit
+from alphasynth.tables.grouping import Adding, Grouped, Unit
 from alphasynth.tables.public_columns import as_type, sorted_by_public
 
+# Rows that come out of a server at a time: its driver makes an object of every value.
+FETCHED = 50_000
 # What pip installs for each kind of database, and the module that tells whether it is there.
 EXTRAS = {"postgres": ("postgres", "psycopg"), "pyspark": ("spark", "pyspark")}
 # A part of the name of a Spark table: a word, or anything in backticks.
@@ -89,14 +92,15 @@ def spark_name(table: str) -> str:
 class DatabaseTable:
     """A stored table of a database. Its rows have no order, so those released are sorted by their public columns.
 
-    With a `unit`, the database's own random numbers choose the rows of a unit that take part.
+    With a `unit`, at most `max_rows` rows of each unit take part, chosen at random by the `key`.
     """
 
     expression: Any = field(repr=False)  # an ibis.Table
     unit: Unit | None = None
+    key: str = field(default="", repr=False)
 
     @classmethod
-    def open(cls, url: str, table: str, unit: Unit | None = None) -> DatabaseTable:
+    def open(cls, url: str, table: str, unit: Unit | None = None, key: str = "") -> DatabaseTable:
         """Connect and look the table up; raise `InputError`, never with a password in it."""
         scheme = url.partition("://")[0].replace("postgresql", "postgres")
         _require_driver(scheme)
@@ -104,10 +108,10 @@ class DatabaseTable:
             connection = _spark(url) if scheme == "pyspark" else _connect(url)
         if scheme == "pyspark" and "`" in table:  # a path in place of a name: parquet.`/data/visits`
             with translated(f"table {table!r} must be readable"):
-                return cls(connection.sql(f"SELECT * FROM {spark_name(table)}"), unit)
+                return cls(connection.sql(f"SELECT * FROM {spark_name(table)}"), unit, key)
         place, _, name = table.rpartition(".")
         with translated(f"table {table!r} must be in the database"):
-            return cls(connection.table(name, database=place or None), unit)
+            return cls(connection.table(name, database=place or None), unit, key)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -141,10 +145,35 @@ class DatabaseTable:
 
     def stream(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows that take part, on these columns, so many at a time; raise `InputError`."""
-        keys = [f"k{i}" for i in range(len(names))]
         with translated("the table must be readable"):
-            rows = self._rows(names, keys).select(*keys)
-            yield from rows.to_pyarrow_batches(chunk_size=ROWS_AT_A_TIME)
+            yield from self._chosen(names).to_pyarrow_batches(chunk_size=FETCHED)
+
+    def sample(self, names: Sequence[str], rows: int) -> pa.Table:
+        """So many of the rows that take part, at random, or all there are, on these columns; raise `InputError`."""
+        import ibis
+
+        with translated("the table must be readable"):
+            found = self._chosen(names).order_by(ibis.random()).limit(rows).to_pyarrow()
+        return found.rename_columns(list(names))
+
+    @property
+    def adds_up_itself(self) -> bool:
+        """Spark does; a server's rows are added up here."""
+        return bool(self.expression.get_backend().name == "pyspark")
+
+    def add_up(self, names: Sequence[str], adding: Adding) -> np.ndarray:
+        """Sums over the rows that take part: on Spark's executors, or as rows come out; raise `InputError`."""
+        if not self.adds_up_itself:
+            return adding(self.stream(names))
+        from alphasynth.tables.spark import add_up_on_executors
+
+        with translated("the table must be readable"):
+            rows = self._chosen(names)
+            return add_up_on_executors(rows.get_backend().raw_sql(rows.compile()), adding)
+
+    def _chosen(self, names: Sequence[str]) -> Any:
+        keys = [f"k{i}" for i in range(len(names))]
+        return self._rows(names, keys).select(*keys)
 
     def _rows(self, used: Sequence[str], keys: Sequence[str]) -> Any:
         """The rows that take part, their columns named k0, k1, ..."""
@@ -165,9 +194,25 @@ class DatabaseTable:
             raise InputError(
                 f"column {self.unit.column!r}, the unit of privacy, must have no missing values, found {missing:,}"
             )
+        # As in files: a unit's rows are numbered in the order of their values, random numbers are drawn by that number.
         rows = table.select(**chosen, unit=unit)
-        place = ibis.row_number().over(group_by=rows.unit, order_by=ibis.random())
+        by_value = [ibis.asc(rows[key], nulls_first=False) for key in keys]
+        rows = rows.mutate(number=ibis.row_number().over(group_by=rows.unit, order_by=by_value) + 1)
+        words = [ibis.literal(self.key), rows.number.cast("string"), rows.unit.cast("string")]
+        drawn = _md5()(ibis.literal(":").join(words))
+        place = ibis.row_number().over(group_by=rows.unit, order_by=drawn)
         return rows.mutate(place=place).filter(lambda rows: rows.place < self.unit.max_rows)  # counted from 0
+
+
+def _md5() -> Any:
+    """The engine's own md5, which Ibis does not know of all of them."""
+    import ibis
+
+    @ibis.udf.scalar.builtin(name="md5", signature=(("string",), "string"))
+    def md5(text):  # type: ignore[no-untyped-def]
+        ...
+
+    return md5
 
 
 def _readable(column: Any) -> Any:
@@ -217,14 +262,3 @@ def _spark(url: str) -> Any:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     return ibis.pyspark.connect(session)
-
-
-@contextmanager
-def translated(rule: str) -> Iterator[None]:
-    """What a driver says, in our words: each has errors of its own, and their messages quote values and addresses."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:  # noqa: BLE001
-        raise InputError(f"{rule}, found {type(error).__name__}") from None

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from alphasynth.errors import InputError
-from alphasynth.tables.grouping import ROWS_AT_A_TIME, Grouped, Unit
+from alphasynth.tables.grouping import ROWS_AT_A_TIME, Adding, Grouped, Unit
 from alphasynth.tables.public_columns import as_type, refuse_sorted, sorted_by_public
 
 # Words that stand for a missing value, in a column of numbers and in one that tells units of privacy apart.
@@ -151,14 +151,32 @@ class FileTable:
 
     def stream(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows that take part, on these columns, so many at a time; raise `InputError`."""
-        units = [] if self.unit is None else [self.unit.column]
         with translated(self.source):
-            reading = self.source.read(self.engine, list(dict.fromkeys((*names, *units))))
-            self._check_unit(reading)
-            expressions = [reading.columns[name].read for name in names]
-            chosen = ", ".join(f"k{i}" for i in range(len(names)))
-            rows = self.engine.sql(f"SELECT {chosen} FROM ({self._rows(reading, expressions, '')})")
-            yield from rows.to_arrow_reader(ROWS_AT_A_TIME)
+            yield from self.engine.sql(self._chosen(names)).to_arrow_reader(ROWS_AT_A_TIME)
+
+    def sample(self, names: Sequence[str], rows: int) -> pa.Table:
+        """So many of the rows that take part, at random, or all there are, on these columns; raise `InputError`."""
+        with translated(self.source):
+            found = self.engine.sql(f"{self._chosen(names)} USING SAMPLE reservoir({rows} ROWS)").to_arrow_table()
+        return found.rename_columns(list(names))
+
+    def _chosen(self, names: Sequence[str]) -> str:
+        """SQL of the rows that take part, on these columns, named k0, k1, ..."""
+        units = [] if self.unit is None else [self.unit.column]
+        reading = self.source.read(self.engine, list(dict.fromkeys((*names, *units))))
+        self._check_unit(reading)
+        expressions = [reading.columns[name].read for name in names]
+        chosen = ", ".join(f"k{i}" for i in range(len(names)))
+        return f"SELECT {chosen} FROM ({self._rows(reading, expressions, '')})"
+
+    @property
+    def adds_up_itself(self) -> bool:
+        """It does not: rows are at hand, and come out as fast as they can be added up."""
+        return False
+
+    def add_up(self, names: Sequence[str], adding: Adding) -> np.ndarray:
+        """Sums over the rows that take part, which come out so many at a time; raise `InputError`."""
+        return adding(self.stream(names))
 
     def _check_unit(self, reading: Reading) -> None:
         if self.unit is None:

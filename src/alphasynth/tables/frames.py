@@ -130,7 +130,8 @@ def _is_categorical(original: Any) -> bool:
 
 def _like_labels(original: Any, values: np.ndarray, missing: np.ndarray | None, levels: Sequence[Any]) -> Any:
     """Labels, truth values, or numbers with gaps as a column of the original's type where they fit it."""
-    arrow = pa.array(values.tolist(), mask=missing)
+    plain = values if values.dtype.kind in "biuf" else values.tolist()
+    arrow = pa.array(plain, mask=missing)
     if isinstance(original, pa.Array | pa.ChunkedArray):
         if pa.types.is_dictionary(original.type):
             kind = original.type.value_type

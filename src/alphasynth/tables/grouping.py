@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -38,6 +38,8 @@ class Grouped:
     unit: Unit | None = None
 
 
+# Whole-number sums over the rows of some batches: those of all parts of a table add up to the table's.
+Adding = Callable[[Iterable[pa.RecordBatch]], np.ndarray]
 # Rows that come out of an engine at a time.
 ROWS_AT_A_TIME = 1_000_000
 
@@ -82,4 +84,17 @@ class Streamed(Protocol):
 
     def stream(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows that take part, on these columns and in no order that matters, so many at a time."""
+        ...
+
+    def sample(self, names: Sequence[str], rows: int) -> pa.Table:
+        """So many of the rows that take part, at random, or all there are, on these columns."""
+        ...
+
+    @property
+    def adds_up_itself(self) -> bool:
+        """Whether its engine adds up sums where the rows are, on as many machines as it has."""
+        ...
+
+    def add_up(self, names: Sequence[str], adding: Adding) -> np.ndarray:
+        """Sums over the rows that take part, on these columns; they are the same rows each time."""
         ...

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from alphasynth.tables.csv_files import Csv
 from alphasynth.tables.databases import DatabaseTable
-from alphasynth.tables.databases import translated as database_translated
+from alphasynth.tables.driver_errors import translated as database_translated
 from alphasynth.tables.engine import Column, FileTable, translated
 
 # Columns looked at together; a table may have ten thousand, and the engine's plans grow faster than that.

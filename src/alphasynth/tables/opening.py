@@ -60,7 +60,7 @@ def open_table(
             source: Source = DuckDb.open(engine, _existing(Path(url.removeprefix("duckdb://"))), name)
             table: FileTable | DatabaseTable = FileTable(source, engine, privacy, False, True, _key(seed))
         else:
-            table = DatabaseTable.open(url, name, privacy)
+            table = DatabaseTable.open(url, name, privacy, _key(seed))
     else:
         source = _source(_existing(Path(address)), text)
         table = FileTable(source, connect(), privacy, in_order, sort_rows, _key(seed))
