@@ -34,7 +34,8 @@ from alphasynth.privacy.spending import Spending
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.columns import Columns
 from alphasynth.raking.exact import Held
-from alphasynth.raking.raked import draw_rows, fit
+from alphasynth.raking.fitted import draw_rows
+from alphasynth.raking.raked import fit
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential
 from alphasynth.tables.declared import Declared

@@ -11,7 +11,8 @@ from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Spending
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.exact import Held
-from alphasynth.raking.raked import draw_rows, fit, redraw, sample_rows
+from alphasynth.raking.fitted import draw_rows, redraw, sample_rows
+from alphasynth.raking.raked import fit
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential
 from alphasynth.tables.declared import Declared

@@ -15,8 +15,7 @@ from alphasynth.privacy.spending import Sensitivity, Spending
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.exact import Held
 from alphasynth.raking.features import Features, Moments, features_of
-from alphasynth.raking.moment_sums import exact_sums
-from alphasynth.raking.moments import all_moments
+from alphasynth.raking.moments import all_moments, exact_sums
 from alphasynth.raking.sums import Confidential, Margin, Noisy, Weights
 from alphasynth.tables.declared import Declared
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from alphasynth.errors import InputError
 from alphasynth.raking.columns import Columns
 from alphasynth.raking.features import Moments
-from alphasynth.raking.moment_sums import exact_sums
+from alphasynth.raking.moments import exact_sums
 from alphasynth.raking.reading import NO_ROWS, Read, joined, read_parts
 from alphasynth.raking.sums import Exact, Margin
 from alphasynth.tables.grouping import Adding, Streamed

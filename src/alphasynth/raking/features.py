@@ -61,7 +61,10 @@ def features_of(cells: Cells, share: np.ndarray, degree: int, contrasts: int = C
         low, powers, alone = [*low, first], powers[: degree - 1], powers[degree - 1 :]
     if cells.unit is not None:
         itself, zero = _of_skewed(cells)
-        low, alone = [*low, *([zero] if cells.unit != 1.0 and _untold(zero, low, share) > UNTOLD else []), itself], [*alone, itself**2]
+        low, alone = (
+            [*low, *([zero] if cells.unit != 1.0 and _untold(zero, low, share) > UNTOLD else []), itself],
+            [*alone, itself**2],
+        )
     numbers = [len(_orthonormal(candidates, share)) for candidates in (low, [*low, *powers])]
     found = np.clip(_orthonormal([*low, *powers, *alone], share), -FARTHEST, FARTHEST)
     return Features(np.rint(found * SCALE).astype(np.int64), *numbers)

@@ -76,9 +76,7 @@ def block_counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
     spread = ~np.isin(np.arange(numbers), cells.apart)  # what is heaped is not like what is near it
     sums = noisy.sums[:numbers][spread]
     inside = shrunk(sums, deviation, counts[:numbers][spread].sum())
-    counts[np.flatnonzero(spread)] = with_tails(
-        inside, sums, deviation, cells.widths[spread], cells.unit is not None
-    )
+    counts[np.flatnonzero(spread)] = with_tails(inside, sums, deviation, cells.widths[spread], cells.unit is not None)
     return counts
 
 

@@ -8,7 +8,7 @@ for a table all at once, cell by cell, and for moments by a Newton step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,8 @@ import numpy as np
 FARTHEST, INNER, SETTLED = 2.0, 30, 1e-9
 # A step by an old curvature has helped if it left less than this of what there was to do.
 STILL_HELPS = 0.5
+# More moments than these are fitted without a curvature; turns of that at the most, and what they may leave.
+MANY, TURNS, NEARLY = 700, 40, 0.05
 # Below so many times the sampling variance, noise lets all moments be held, even those that agree with the pool.
 LOUD = 4.0
 # How much further than sampling error truths may lie from the pool, in variances; passes to learn how often.
@@ -102,9 +104,7 @@ class MomentTerm:
     def loosened(self, weights: np.ndarray) -> None:
         """Let the fit go as far from the pool as the noisy sums say the truth lies."""
         square = np.einsum("ij,ij,i->j", self.vectors, self.vectors, weights.astype(self.vectors.dtype))
-        square = np.maximum(
-            square.astype(np.float64), 1.0
-        )  # of a moment that no row of the pool has: whole numbers' least
+        square = np.maximum(square.astype(np.float64), 1.0)  # of whole numbers, even if no row of the pool has any
         apart = self.noisy - self.sums(weights)
         kept = np.clip(kept_of(apart, square, self.noise), 1e-6, 1 - 1e-9)
         mixed = square * (1 - kept) / kept
@@ -115,23 +115,47 @@ class MomentTerm:
 
     def step(self, log_weights: np.ndarray) -> float:
         """A Newton step for all moments together, in place; how far it went, in logarithms of weights."""
-        from scipy.linalg import cho_factor, cho_solve
-
         weights = np.exp(log_weights)
         slope = self.noisy - self.sums(weights) - self.variance * self.tilt
-        steepness = float(np.abs(slope).max())
+        move = self._many(weights, slope) if len(slope) > MANY else self._few(weights, slope)
+        change = self.vectors @ move.astype(self.vectors.dtype)
+        part = min(1.0, FARTHEST / max(float(np.abs(change).max(initial=0.0)), 1e-300))
+        self.tilt += part * move
+        log_weights += part * change
+        return float(np.abs(change).max(initial=0.0))
+
+    def _few(self, weights: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """The step that a slope calls for, by the curvature."""
+        from scipy.linalg import cho_factor, cho_solve
+
+        steepness = float(np.abs(slope).max(initial=0.0))
         if self.curvature is None or steepness > STILL_HELPS * self.steepness:
             scaled = self.vectors * np.sqrt(weights)[:, None].astype(self.vectors.dtype)
             curvature = (scaled.T @ scaled).astype(np.float64)
             curvature[np.diag_indices_from(curvature)] += self.variance
             self.curvature = cho_factor(curvature)
         self.steepness = steepness
-        move = cho_solve(self.curvature, slope)
-        change = self.vectors @ move.astype(self.vectors.dtype)
-        part = min(1.0, FARTHEST / max(float(np.abs(change).max()), 1e-300))
-        self.tilt += part * move
-        log_weights += part * change
-        return float(np.abs(change).max())
+        return np.asarray(cho_solve(self.curvature, slope))
+
+    def _many(self, weights: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """The same by conjugate gradients, nearly: features are all but uncorrelated, so that few turns are enough."""
+        kind = self.vectors.dtype
+        size, weights = self.square + self.variance, weights.astype(kind)
+        move, left = np.zeros_like(slope), slope.copy()
+        towards = left / size
+        long = float(left @ towards)
+        enough = long * NEARLY**2
+        for _ in range(TURNS):
+            along = ((self.vectors @ towards.astype(kind)) * weights @ self.vectors).astype(np.float64)
+            along += self.variance * towards
+            step = long / max(float(towards @ along), 1e-300)
+            move += step * towards
+            left -= step * along
+            before, long = long, float(left @ (left / size))
+            if long <= enough:
+                break
+            towards = left / size + long / before * towards
+        return move
 
     def sums(self, weights: np.ndarray) -> np.ndarray:
         """What the weights make, in the vectors' own precision: a wider copy of them would not fit."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 from alphasynth.raking.cells import Cells
 
 # Rows of a pool: at least, and what is enough for any table.
-SMALL, LARGE = 20_000, 100_000
+SMALL, LARGE = 10_000, 100_000
 # Numbers that moments of all the pool's rows may be, about, where each pair has one; rows of any pool at least.
 MOST_NUMBERS, FEWEST = 30_000_000, 10_000
 

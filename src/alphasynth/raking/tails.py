@@ -34,9 +34,7 @@ def with_tails(
     return np.maximum(counts + clear * (before - counts.sum()) / max(clear.sum(), 1), 0.0)
 
 
-def _upper(
-    counts: np.ndarray, noisy: np.ndarray, deviation: float, widths: np.ndarray, skewed: bool
-) -> np.ndarray:
+def _upper(counts: np.ndarray, noisy: np.ndarray, deviation: float, widths: np.ndarray, skewed: bool) -> np.ndarray:
     beyond = np.append(np.cumsum(counts[::-1])[::-1][1:], 0.0)
     clear = np.flatnonzero((counts >= CLEAR * deviation) | (beyond >= SMALL * counts.sum()))
     if not len(clear) or clear[-1] == len(counts) - 1:
@@ -57,7 +55,7 @@ def _upper(
 def _shape(counts: np.ndarray, deviation: float, widths: np.ndarray, least: np.ndarray) -> np.ndarray:
     """Rows for a unit of width in blocks beyond these: between a straight line and a parabola, in logarithms.
 
-    The first has too much in a tail, mostly, and the second too little; from block to block they fall at `least` so far.
+    The first has too much in a tail, mostly, and the second too little; each block falls by at `least` so much.
     """
     first = max(int(np.argmax(counts / widths)), len(counts) - NEXT_TO)
     near, at = np.maximum(counts[first:], deviation / 2), np.arange(first - len(counts) + 1, 1.0)

@@ -26,8 +26,9 @@ from alphasynth.privacy.strict_terms import NoisySums, StrictTerms
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.columns import Columns
 from alphasynth.raking.exact import Held, exact_of
+from alphasynth.raking.fitted import Fitted, nearest, redraw, sampled
 from alphasynth.raking.measured import stated
-from alphasynth.raking.raked import Fitted, fit, nearest, redraw, sampled
+from alphasynth.raking.raked import fit
 from alphasynth.raking.reading import HEAVIEST
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential, Exact, Weights

@@ -1,0 +1,192 @@
+"""`Fitted`: a pool of rows weighted by what was measured, what it may have been, and rows from it: all of it public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from alphasynth.raking.cells import Cells
+from alphasynth.raking.features import SCALE, Moments
+from alphasynth.raking.one_way import OneWay, settled
+from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake
+from alphasynth.raking.rows import Wanted, choose_rows, drawn_evenly
+from alphasynth.raking.sums import Margin, Noisy
+
+# Variance of the number of rows, which is public, and of columns' counts, which are known best: as good as none.
+KNOWN = 1e-6
+TINY = 1e-9
+# Turns of all terms where sums are drawn again, of all but pairs' counts at the end, and of columns' counts alone.
+AGAIN, FINISH, COUNTS = 3, 12, 3
+# How much more a column's counts matter than a pair's, when rows are made to agree with both.
+OF_COLUMNS = 8.0
+# Where sums are drawn again, a moment's mean over rows may be off the pool's by the root of this, in deviations.
+OPEN = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A weighted pool: the fine cells (rows,) of each column, logarithms of weights (rows,) that add up to n.
+
+    `terms` are what the weights were fitted to: the number of rows, counts of the columns' blocks, then all else.
+    `margins` are the tables that rows are to agree with; `one`, `features` and `sums` what was measured of columns, and
+    `vectors` (rows, D) the rows' features. An `unbiased` fit follows what was measured even where that is noise.
+    """
+
+    codes: list[np.ndarray] = field(repr=False)
+    log_weights: np.ndarray = field(repr=False)
+    terms: list[Term] = field(repr=False)
+    margins: list[Margin] = field(repr=False)
+    columns: Sequence[Cells] = field(repr=False)
+    one: Sequence[OneWay] = field(repr=False)
+    features: Moments = field(repr=False)
+    vectors: np.ndarray = field(repr=False)
+    sums: Noisy = field(repr=False)
+    unbiased: bool = False
+
+    @property
+    def n(self) -> int:
+        """Rows of the table."""
+        return round(float(self.terms[0].noisy[0]))
+
+    @property
+    def moments(self) -> MomentTerm:
+        """The term of all pairs' moments."""
+        return next(term for term in self.terms if isinstance(term, MomentTerm))
+
+    @property
+    def of_columns(self) -> list[TableTerm]:
+        """The terms of columns' counts."""
+        return [term for term in self.terms[1 : 1 + len(self.columns)] if isinstance(term, TableTerm)]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights (rows,) of the pool's rows."""
+        return np.exp(self.log_weights)
+
+    def settle(self) -> None:
+        """Let columns' counts agree with the moments of single columns too, by how well each is known, in place."""
+        alone = self.features.alone
+        weights = self.weights
+        # What is cut off records' vectors is taken to be what is cut off the pool's.
+        cut = (weights.astype(np.float32) @ self.vectors[:, alone]).astype(np.float64)
+        left, unit, first = self.sums.sums[alone] - cut, self.features.scale[alone] * SCALE**2, 0
+        tables = zip(self.of_columns, self.columns, self.one, self.codes, self.features.tables, strict=True)
+        for term, cells, one, code, table in tables:
+            of, features = slice(first, first + len(table)), table / SCALE
+            first += len(table)
+            fine = np.bincount(code, weights, minlength=cells.size) + TINY
+            inside = np.array([np.bincount(cells.block, fine * each) for each in features]).reshape(-1, cells.blocks)
+            sums = Noisy(left[of] / unit[of] + features @ fine, self.sums.variance / unit[of] ** 2)
+            term.noisy = settled(cells, one.noisy, inside / np.bincount(cells.block, fine), sums, self.n, self.unbiased)
+
+    def rake(self, sweeps: int) -> None:
+        """Fit all terms by turns, in place."""
+        rake(self.log_weights, self.terms, sweeps)
+
+    def finish(self) -> None:
+        """Turns of the columns' counts and moments, in place: means, shares and regressions hang on these alone."""
+        self.settle()
+        known = self.terms[: 1 + len(self.columns)]
+        rake(self.log_weights, [*known, self.moments], FINISH)
+        rake(self.log_weights, known, COUNTS)
+
+
+def start(
+    n: int,
+    columns: Sequence[Cells],
+    one: Sequence[OneWay],
+    codes: list[np.ndarray],
+    pairs: Sequence[tuple[Margin, Noisy]],
+    moments: Moments,
+    noisy: Noisy,
+) -> Fitted:
+    """The pool before it is raked, and all terms that it is to be raked to."""
+    log_weights = np.full(len(codes[0]), math.log(n / len(codes[0])))
+    blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
+    terms: list[Term] = [TableTerm.of(np.zeros(len(codes[0]), np.int64), np.array([float(n)]), KNOWN)]
+    for margin, cells, each in zip(blocks, columns, one, strict=True):
+        terms.append(TableTerm.of(margin.place(codes), np.bincount(cells.block, each.fine), KNOWN))
+    terms += [table_term(margin, each, codes, np.exp(log_weights)) for margin, each in pairs]
+    vectors = np.concatenate([chunk.astype(np.float32) for chunk in moments.chunks(codes)])
+    of_pairs = int((~moments.alone).sum())  # those of single columns come last
+    term = MomentTerm.of(vectors[:, :of_pairs], noisy.sums[:of_pairs], noisy.variance)
+    if of_pairs:
+        term.loosened(np.exp(log_weights))
+    terms.append(term)
+    return Fitted(codes, log_weights, terms, blocks, columns, one, moments, vectors, noisy)
+
+
+def table_term(margin: Margin, noisy: Noisy, codes: Sequence[np.ndarray], weights: np.ndarray) -> TableTerm:
+    """Noisy counts of a table as a term, held as far from the pool as they say."""
+    term = TableTerm.of(margin.place(codes), noisy.sums, noisy.variance)
+    term.loosened(weights)
+    return term
+
+
+def redraw(rng: np.random.Generator, fitted: Fitted) -> Fitted:
+    """The pool as it may have come out: raked to sums that differ from the noisy ones as these do from the true ones.
+
+    With rows drawn at random from it, a table is off the fit as the fit is off the truth, by noise and by sampling.
+    """
+    sums = _noisier(rng, fitted.sums)
+    one = [replace(each, noisy=_noisier(rng, each.noisy)) for each in fitted.one]
+    noise = sums.sums - fitted.sums.sums
+    terms = [_redrawn(rng, term, noise, fitted.n) for term in fitted.terms]
+    log_weights = fitted.log_weights.copy()
+    again = replace(fitted, log_weights=log_weights, terms=terms, one=one, sums=sums, unbiased=True)
+    again.settle()
+    again.rake(AGAIN)
+    again.finish()
+    return again
+
+
+def _noisier(rng: np.random.Generator, noisy: Noisy) -> Noisy:
+    """Sums with as much noise once more."""
+    return replace(noisy, sums=noisy.sums + rng.normal(0.0, math.sqrt(noisy.variance), len(noisy.sums)))
+
+
+def _redrawn(rng: np.random.Generator, term: Term, noise: np.ndarray, n: int) -> Term:
+    """A term with sums as they may have been; those of moments have this noise, and the fit follows them."""
+    if isinstance(term, TableTerm):
+        more = rng.normal(0.0, math.sqrt(term.noise), len(term.noisy)) if term.noise > KNOWN else 0.0
+        return replace(term, noisy=term.noisy + more, tilt=term.tilt.copy())
+    # The posterior of a sum that is known in part has the variance kept * noise. A fit keeps that part of what it is
+    # given, so that it must be given noise / kept.
+    variance = np.minimum(term.variance, term.noise / (OPEN * n))
+    noisy = term.noisy + noise[: len(term.noisy)] * np.sqrt(1 + variance / term.square)
+    return replace(term, noisy=noisy, variance=variance, tilt=term.tilt.copy(), curvature=None, steepness=np.inf)
+
+
+def sample_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.ndarray]:
+    """Fine cells (rows,) of every column of a synthetic table, drawn at random."""
+    chosen = sampled(rng, fitted, rows)
+    return [column[chosen] for column in fitted.codes]
+
+
+def draw_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.ndarray]:
+    """Fine cells (rows,) of every column of the one table that is nearest to the fit."""
+    chosen = nearest(rng, fitted, rows)
+    return [column[chosen] for column in fitted.codes]
+
+
+def sampled(rng: np.random.Generator, fitted: Fitted, rows: int) -> np.ndarray:
+    """Numbers (rows,) of rows of the pool, drawn at random."""
+    steps = np.cumsum(fitted.weights)
+    return np.searchsorted(steps, rng.random(rows) * steps[-1], side="right")
+
+
+def nearest(rng: np.random.Generator, fitted: Fitted, rows: int) -> np.ndarray:
+    """Numbers (rows,) of rows of the pool, such that the table is nearest to the fit.
+
+    Where there are more of them than rows in the pool, each as often as its weight says is near enough.
+    """
+    if rows > len(fitted.log_weights):
+        return drawn_evenly(rng, fitted.weights, rows)
+    places = [margin.place(fitted.codes) for margin in fitted.margins]
+    matter = [OF_COLUMNS if len(margin.columns) == 1 else 1.0 for margin in fitted.margins]
+    scale = (fitted.features.scale * SCALE**2).astype(np.float32)
+    wanted = Wanted(places, matter, fitted.vectors / scale)
+    return choose_rows(rng, fitted.weights, rows, wanted)
