@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
 from alphasynth.raking.cells import BLOCKS, Cells
-from alphasynth.raking.features import FARTHEST, SCALE, Features, Moments, features_of
+from alphasynth.raking.features import FARTHEST, SCALE, features_of
 from alphasynth.tables.declared import Declared
 
 DECLARED = {
@@ -124,22 +124,6 @@ def test_features_are_orthonormal_but_for_rounding(name):
 def test_a_constant_column_has_no_features():
     column = cells("levels of text")
     assert features_of(column, np.array([1.0, 0.0, 0.0]), 2).table.shape == (0, 3)
-
-
-def test_moments_of_a_response_weigh_twice():
-    features = [Features(np.ones((number, 3), np.int64), 1) for number in (2, 1, 1)]
-    moments = Moments.of(features, important=(2,))
-    # Features 0 and 1 are the first column's, of which one is in pairs; 2 and 3 the others'; 4 is the constant.
-    assert list(zip(moments.left.tolist(), moments.right.tolist(), moments.scale.tolist(), strict=True)) == [
-        (0, 2, 1),
-        (0, 3, 2),
-        (2, 3, 2),
-        (0, 4, 1),
-        (1, 4, 1),
-        (2, 4, 1),
-        (3, 4, 2),
-    ]
-    assert set(Moments.of(features).scale.tolist()) == {2}
 
 
 @pytest.mark.parametrize("name", DECLARED)

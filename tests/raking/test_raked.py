@@ -136,4 +136,4 @@ def test_a_column_of_many_blocks_has_more_of_the_budget():
 def test_pools_of_wide_tables_are_smaller():
     assert SETTINGS.pool_rows(100_000, 10) == 100_000
     assert SETTINGS.pool_rows(100_000, 100) == 10_000
-    assert SETTINGS.pool_rows(1_000, 100) == 4_000
+    assert SETTINGS.pool_rows(1_000, 100) == 10_000

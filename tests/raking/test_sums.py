@@ -69,6 +69,13 @@ def margins():
     ]
 
 
+def some_moments(rng, length) -> Moments:
+    """Of features at random, one column a response, two of them with an interaction, mixed by a pool at random."""
+    features = [Features(rng.integers(-128, 129, (3, size)), 1, 2) for size in SIZES]
+    pool = [rng.integers(0, size, 50) for size in SIZES]
+    return replace(all_moments(features, pool, (1,), [(0, 2)]), length=length)
+
+
 def weighed(codes, unit, weights):
     """A table whose records count as these weights say, of which none is above 7."""
     table = confidential(codes, unit, Told(Fraction(2), False), np.array(weights[: len(codes[0])], np.int64))
@@ -83,7 +90,7 @@ def test_weighted_sums_move_by_no_more_than_is_said(pair, weights, seed):
     assert square <= moves.square == 3 * (7 * unit) ** 2
     assert absolute <= moves.absolute == 3 * 7 * unit
     rng = np.random.default_rng(seed)
-    moments = Moments.of([Features(rng.integers(-128, 129, (3, size)), 2) for size in SIZES], (1,), 300)
+    moments = some_moments(rng, 300)
     square, absolute, moves = moved(one, two, lambda t: t.moments(moments, "moments", Fraction(1, 4)))
     assert square <= moves.square == (7 * unit * 300) ** 2
     assert absolute <= moves.absolute
@@ -112,7 +119,7 @@ def test_sums_by_products_are_those_of_vectors(pair, seed, length):
     """The fast path against vectors one by one, in the last integer; weighted ones against repeated records."""
     codes, _, _ = pair
     rng = np.random.default_rng(seed)
-    moments = Moments.of([Features(rng.integers(-128, 129, (3, size)), 2) for size in SIZES], (1,), length)
+    moments = some_moments(rng, length)
     weights = rng.integers(0, 4, len(codes[0]))
     assert (exact_sums(moments, codes) == moments.vectors(codes).sum(axis=0)).all()
     repeated = [np.repeat(column, weights) for column in codes]
@@ -133,8 +140,7 @@ def test_counts_move_by_no_more_than_is_said(pair):
 def test_moments_move_by_no_more_than_is_said(pair, seed, length):
     more, less, unit = pair
     rng = np.random.default_rng(seed)
-    features = [Features(rng.integers(-128, 129, (3, size)), 2) for size in SIZES]
-    moments = Moments.of(features, (1,), length)
+    moments = some_moments(rng, length)
     square, absolute, moves = moved(
         confidential(more, unit), confidential(less, unit), lambda t: t.moments(moments, "moments", Fraction(1))
     )

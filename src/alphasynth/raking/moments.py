@@ -35,7 +35,8 @@ def all_moments(
     An interaction of two columns is multiplied by features of those that matter, or of all others where none does.
     """
     tables = tuple(column.table for column in columns)
-    owner, number = np.array([(i, j) for i, table in enumerate(tables) for j in range(len(table))]).reshape(-1, 2).T
+    every = [(i, j) for i, table in enumerate(tables) for j in range(len(table))]
+    owner, number = np.array(every, np.int64).reshape(-1, 2).T
     paired = number < np.array([column.in_pairs for column in columns])[owner]
     crossed = _interactions(tables, owner, number, paired, codes, interactions)
     owners = [*({each} for each in owner.tolist()), *({owner[c.left], owner[c.right]} for c in crossed)]

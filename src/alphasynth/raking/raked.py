@@ -53,7 +53,7 @@ def fit(
     tree = choose_tree(table, pairs, one, choice)
     measured = list(zip(tree, table.counts(tree, "tree", parts.tree), strict=True)) if tree else []
     codes = draw_pool(rng, columns, one, measured, settings.pool_rows(table.n, len(columns)))
-    codes = kept_rows(constraints, columns, codes)
+    codes = kept_rows(rng, constraints, columns, codes)
     moments = _moments(table, columns, one, codes, settings, parts.moments)
     noisy = table.moments(moments, "moments", parts.moments)
     fitted = start(table.n, columns, one, codes, measured, moments, noisy)

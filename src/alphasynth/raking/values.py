@@ -12,6 +12,8 @@ from alphasynth.raking.constraints import Constraint, Span
 
 # Times that values are drawn again within a row's cells before another row takes its place.
 TIMES = 30
+# A pool of which less than this part can keep constraints needs other rows.
+HARDLY_ANY = 0.02
 NONE_LEFT = "constraints must leave rows that keep them all, found none"
 Drawn = tuple[np.ndarray, np.ndarray]  # values (rows,), places among levels where they are text; where gaps are
 
@@ -22,14 +24,24 @@ def possible(constraints: Sequence[Constraint], columns: Sequence[Cells], codes:
     return _kept(constraints, spans, len(codes[0]))
 
 
-def kept_rows(constraints: Sequence[Constraint], columns: Sequence[Cells], codes: list[np.ndarray]) -> list[np.ndarray]:
-    """Cells of the rows that leave room for such values; raise `InputError` where none does."""
+def kept_rows(
+    rng: np.random.Generator, constraints: Sequence[Constraint], columns: Sequence[Cells], codes: list[np.ndarray]
+) -> list[np.ndarray]:
+    """Cells of the rows that leave room for such values; raise `InputError` where there are none.
+
+    Where hardly any do, which noise alone can bring about, rows with cells at random that do are added.
+    """
     if not constraints:
         return codes
     kept = possible(constraints, columns, codes)
-    if not kept.any():
+    made, rows = [column[kept] for column in codes], len(codes[0])
+    if kept.sum() < rows * HARDLY_ANY:
+        anywhere = [rng.integers(0, cells.size, rows) for cells in columns]
+        kept = possible(constraints, columns, anywhere)
+        made = [np.append(one, other[kept]) for one, other in zip(made, anywhere, strict=True)]
+    if not len(made[0]):
         raise InputError(NONE_LEFT)
-    return [column[kept] for column in codes]
+    return made
 
 
 def keeping(constraints: Sequence[Constraint], columns: Sequence[Cells], drawn: Sequence[Drawn]) -> np.ndarray:

@@ -1,0 +1,117 @@
+"""Which moments are measured, how features are mixed, and what a response and interactions have of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from alphasynth.raking.cells import Cells
+from alphasynth.raking.features import MIXED, SCALE, Features, features_of, mixing
+from alphasynth.raking.moments import USUAL, all_moments
+from alphasynth.tables.declared import Declared
+
+COLUMNS = (
+    Cells.of("sex", Declared(levels=("f", "m"))),
+    Cells.of("age", Declared(limits=(0.0, 100.0), whole=True)),
+    Cells.of("visits", Declared(limits=(0.0, 60.0), whole=True), skewed=True),
+    Cells.of("cost", Declared(limits=(0.0, 50_000.0), whole=True, missing="model"), skewed=True),
+)
+
+
+def pool(rng, rows=20_000):
+    """Cells of rows: visits rise with age, of men less, and costs with visits; half cost nothing."""
+    sex = rng.integers(0, 2, rows)
+    age = np.clip(np.round(rng.normal(50, 15, rows)), 0, 100)
+    visits = np.clip(rng.poisson(np.exp(0.02 * age - 0.3 * sex)), 0, 60)
+    cost = np.where(
+        rng.random(rows) < 0.5, 0, np.clip(np.round(np.exp(5 + 0.1 * visits + rng.normal(size=rows))), 0, 5e4)
+    )
+    gone = rng.random(rows) < 0.1
+    values = (sex, age, visits, cost)
+    none = np.zeros(rows, bool)
+    return [c.codes(v.astype(float), gone if c.gap else none) for c, v in zip(COLUMNS, values, strict=True)]
+
+
+def features(codes, degree=1):
+    return [
+        features_of(c, np.bincount(each, minlength=c.size) / len(each), degree)
+        for c, each in zip(COLUMNS, codes, strict=True)
+    ]
+
+
+def test_mixed_features_are_uncorrelated():
+    codes = pool(np.random.default_rng(1))
+    moments = all_moments(features(codes), codes)
+    mixed = moments.features(codes)[: len(moments.mix)] / SCALE
+    found = np.corrcoef(mixed)
+    # Rounding, cuts at eight deviations and NEVER leave some: 5 % of what there was.
+    raw = np.corrcoef(moments.features(codes)[len(moments.mix) : -1])
+    assert np.abs(raw - np.eye(len(raw))).max() > 0.3
+    assert np.abs(found - np.eye(len(found))).max() < 0.1
+
+
+def test_what_comes_last_leaves_the_others_alone():
+    correlation = np.array([[1.0, 0.6, 0.5], [0.6, 1.0, 0.2], [0.5, 0.2, 1.0]])
+    last = np.array([False, False, True])
+    mix = mixing(correlation, last) / MIXED
+    np.testing.assert_array_equal(mix[:2, 2], 0)
+    np.testing.assert_allclose(mix[:2, :2], mixing(correlation[:2, :2], last[:2]) / MIXED)
+    left = mix @ correlation @ mix.T
+    np.testing.assert_allclose(left, np.eye(3), atol=0.12)  # NEVER takes a twentieth off all correlations
+
+
+def test_all_pairs_of_columns_and_each_column_alone():
+    some = [Features(np.ones((number, 3), np.int64), 1, 1) for number in (2, 1, 1)]
+    moments = all_moments(some, [np.array([0, 1, 2])] * 3)
+    # Three mixed features, of one column each, then four features and a one.
+    assert list(zip(moments.left.tolist(), moments.right.tolist(), strict=True)) == [
+        *((0, 1), (0, 2), (1, 2)),
+        *((3, 7), (4, 7), (5, 7), (6, 7)),
+    ]
+    assert moments.alone.tolist() == [False] * 3 + [True] * 4
+    assert (moments.scale == USUAL).all()
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7])
+def test_a_response_has_its_share(share):
+    codes = pool(np.random.default_rng(2))
+    moments = all_moments(features(codes), codes, [2], share=share)
+    owner = [int(np.argmax(np.abs(row))) for row in moments.mix]
+    tables = [len(each.table) for each in features(codes)]
+    of_visits = range(sum(tables[:2]), sum(tables[:3]))
+    numbers = np.concatenate([owner, np.arange(sum(tables)), [-1]])
+    heavy = np.isin(numbers[moments.left], of_visits) | np.isin(numbers[moments.right], of_visits)
+    squares = moments.scale.astype(float) ** 2
+    assert abs(squares[heavy].sum() / squares.sum() - share) < 0.1  # weights are whole numbers
+    assert len(set(moments.scale[heavy].tolist())) == 1
+
+
+def test_an_interaction_is_multiplied_by_the_response():
+    codes = pool(np.random.default_rng(3))
+    plain, crossed = (all_moments(features(codes), codes, [2], pairs) for pairs in ([], [(0, 1)]))
+    assert len(crossed.interactions) == 1
+    # The interaction of sex and age with each of the visits' features.
+    assert crossed.size == plain.size + features(codes)[2].in_pairs
+    everywhere = all_moments(features(codes), codes, [], [(0, 1)])
+    assert everywhere.size > crossed.size
+    products = crossed.features(codes)
+    number = len(crossed.mix) + sum(len(table) for table in crossed.tables)
+    first = len(crossed.mix) + crossed.interactions[0].left, len(crossed.mix) + crossed.interactions[0].right
+    by_hand = products[first[0]] * products[first[1]] / SCALE - crossed.interactions[0].less
+    assert np.abs(products[number] - by_hand).max() <= 0.5
+    assert abs(products[number].mean()) < 1
+
+
+def test_being_zero_is_a_feature_where_a_logarithm_does_not_tell_it():
+    codes = pool(np.random.default_rng(4))
+    _, age, visits, cost = features(codes)
+    assert (age.low, visits.low) == (1, 2)  # itself; a count's logarithm and itself
+    assert cost.low == 4  # gaps, its logarithm, being zero, itself
+    assert features(codes, 2)[1].in_pairs == 2
+    assert features(codes, 2)[1].low == 1
+
+
+def test_products_with_powers_weigh_less():
+    codes = pool(np.random.default_rng(5))
+    scales = all_moments(features(codes, 2), codes).scale
+    assert set(scales.tolist()) == {2, 4}
