@@ -188,6 +188,8 @@ VALUES = {
     "limits": ["mean=1:1000"],
     "step": ["0.01"],
     "response": ["visits"],
+    "response_share": 0.6,
+    "interactions": ["age:sex"],
 }
 COLUMNS = {"table": "t.csv", "columns": "columns.toml", "m": 1, "out": "run"}
 

@@ -110,6 +110,15 @@ class MechanismOptions(TypedDict, total=False):
             "columns that matter most: what they have to do with the others is measured better", ("Raked",), kept=Names
         ),
     ]
+    response_share: Annotated[float | None, Option("part of the moments' budget that responses have", ("Raked",), 0.5)]
+    interactions: Annotated[
+        str | Sequence[str] | None,
+        Option(
+            "pairs of columns, age:sex, whose joint effect on the responses, or on all others, is kept",
+            ("Raked",),
+            kept=Names,
+        ),
+    ]
 
 
 OPTIONS: dict[str, Option] = {

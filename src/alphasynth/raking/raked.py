@@ -134,7 +134,7 @@ def _moments(
     smaller = [*((degree, CONTRASTS) for degree in range(settings.degree, 0, -1)), (1, 2), (1, 1)]
     for degree, contrasts in smaller:
         features = [features_of(c, o.fine / o.fine.sum(), degree, contrasts) for c, o in zip(columns, one, strict=True)]
-        found = all_moments(features, codes, important, interactions, float(settings.share))
+        found = all_moments(features, codes, important, interactions, settings.response_share)
         length, error = USUAL_LENGTH * found.usual_length, found.scale.max() * SCALE**2 * math.sqrt(table.n)
         loud = table.deviation(math.ceil(length), found.size, part) > MOST_NOISE * error
         if found.size <= MOST_MOMENTS and not (loud and degree > 1):

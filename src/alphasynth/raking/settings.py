@@ -33,7 +33,8 @@ class Raked:
 
     `blocks`, `cells`, `choices`, `tree`, `moments` and `more` are for one-way counts of blocks and of fine cells, for
     choosing pairs, for the counts of the tree's pairs, for moments and for the pairs after them. `response` names
-    columns whose moments with others are measured twice as well as the rest.
+    columns whose moments with others have `response_share` of the moments' part; `interactions` are pairs of columns
+    whose products are kept with responses, or with all others where there is none.
     """
 
     blocks: int = 54
@@ -47,7 +48,7 @@ class Raked:
     pool: int = 4
     quantile: float = 0.9
     response: tuple[str, ...] = ()
-    share: float = 0.5
+    response_share: float = 0.5
     interactions: tuple[tuple[str, str], ...] = ()
 
     def parts(self, columns: Sequence[Cells], scarce: bool = False) -> Parts:

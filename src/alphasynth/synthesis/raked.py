@@ -96,18 +96,38 @@ class RakedSynthesizer:
             raise InputError(f"epsilon must be at least {SMALLEST_EPSILON:g} with Raked, found {self.epsilon!r}")
         self.delta = None if delta is None else small_delta(delta)
         self.m = require_whole("m", m)
-        self.settings = Raked(response=self._known(names_of("response", given.get("response", ()))))
+        self.settings = Raked(
+            response=self._known("response", names_of("response", given.get("response", ()))),
+            response_share=self._share(given.get("response_share", Raked.response_share)),
+            interactions=tuple(self._both(text) for text in names_of("interactions", given.get("interactions", ()))),
+        )
         self.confirmed_public, self.read_off = confirm(self.columns, names_of("confirm_public", confirm_public))
         refuse(self.read_off)
         self.rows = None if rows is None else require_whole("rows", rows)
         self.tables_per_draw = require_whole("tables_per_draw", tables_per_draw)
         self.seed = None if seed is None else require_whole("seed", seed, 0)
 
-    def _known(self, response: tuple[str, ...]) -> tuple[str, ...]:
-        strange = [name for name in response if name not in self.columns.names]
+    def _known(self, what: str, names: tuple[str, ...]) -> tuple[str, ...]:
+        strange = [name for name in names if name not in self.columns.names]
         if strange:
-            raise InputError(f"response must be declared columns, found {strange[0]!r}")
-        return response
+            raise InputError(f"{what} must be declared columns, found {strange[0]!r}")
+        return tuple(dict.fromkeys(names))
+
+    @staticmethod
+    def _share(given: Any) -> float:
+        share = require_positive("response_share", given)
+        if share >= 1:
+            raise InputError(f"response_share must be below 1, found {share!r}")
+        return share
+
+    def _both(self, text: str) -> tuple[str, str]:
+        """The two columns of an interaction; a name may hold a colon itself."""
+        places = [place for place, letter in enumerate(text) if letter == ":"]
+        found = [(text[:place].strip(), text[place + 1 :].strip()) for place in places]
+        known = [both for both in found if set(both) <= set(self.columns.names) and both[0] != both[1]]
+        if len(known) != 1:
+            raise InputError(f"interactions must be two declared columns with a colon, age:sex, found {text!r}")
+        return known[0]
 
     @property
     def responses(self) -> tuple[str, ...]:

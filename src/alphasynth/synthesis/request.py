@@ -111,6 +111,9 @@ class Request:
                 step: Censored, Recentred, BetaDivergence: public step of the grid, 0.01 or mean=0.005,phi=0.02; by the
                     family unless told.
                 response: Raked: columns that matter most: what they have to do with the others is measured better.
+                response_share: Raked: part of the moments' budget that responses have (0.5).
+                interactions: Raked: pairs of columns, age:sex, whose joint effect on the responses, or on all others,
+                    is kept.
         """
         strange = [name for name in options if name not in OPTIONS]
         if strange:
