@@ -137,3 +137,29 @@ def test_pools_of_wide_tables_are_smaller():
     assert SETTINGS.pool_rows(100_000, 10) == 100_000
     assert SETTINGS.pool_rows(100_000, 100) == 10_000
     assert SETTINGS.pool_rows(1_000, 100) == 10_000
+
+
+def test_an_interaction_is_kept_where_it_is_asked_for():
+    """Income rises with age for owners alone: a slope's difference that no pair of columns shows."""
+    rng, n = np.random.default_rng(3), 20_000
+    age, owner = np.clip(np.round(rng.normal(50, 15, n)), 0, 100), rng.integers(0, 2, n)
+    income = np.clip(np.exp(9 + 0.02 * (age - 50) * (2 * owner - 1) + rng.normal(0, 0.3, n)), 0, 200_000)
+    none = np.zeros(n, bool)
+    columns = (COLUMNS[1], COLUMNS[3], COLUMNS[2])
+    codes = tuple(c.codes(v, none) for c, v in zip(columns, (age, owner.astype(float), income), strict=True))
+
+    def slopes(made) -> float:
+        """The difference of income's logarithm's slopes on age."""
+        there = made[2] < COLUMNS[2].size - 1
+        at = [made[1][there] == each for each in (0, 1)]
+        x, y = COLUMNS[1].value[made[0][there]], COLUMNS[2].value[made[2][there]]
+        return float(np.polyfit(x[at[1]], y[at[1]], 1)[0] - np.polyfit(x[at[0]], y[at[0]], 1)[0])
+
+    true, found = slopes(codes), {}
+    for interactions in ((), (("age", "owner"),)):
+        settings = Raked(response=("income",), interactions=interactions)
+        table, _ = confidential(codes, 0.2)
+        made = draw_rows(np.random.default_rng(1), fit(np.random.default_rng(1), table, columns, settings), n)
+        found[bool(interactions)] = slopes(made)
+    assert abs(found[True] - true) < 0.1 * true  # a standard error is 0.007 of it
+    assert abs(found[False] - true) > 0.4 * true, "else this shows nothing"

@@ -11,6 +11,7 @@ from alphasynth.privacy.accounting import at_least
 from alphasynth.privacy.spending import Measured
 from alphasynth.privacy.strict_terms import NoisySums
 from alphasynth.raking.features import SCALE
+from alphasynth.raking.moments import USUAL
 
 WORDS = {
     "weights": "the sum of weights",
@@ -41,7 +42,7 @@ def _stated(kind: Sequence[Measured], n: int, most: int, each: float) -> NoisySu
     if first.name == "weights":
         return NoisySums(words, sums, len(kind), cost, deviation)
     if first.name == "moments":
-        usual = 2.0 * SCALE**2
+        usual = float(USUAL * SCALE**2)  # of an ordinary one; responses' have less noise, those of powers more
     else:
         tables = sum(one.sensitivity.absolute // most for one in kind if one.sensitivity is not None)
         cells = max(sums / tables, 2.0)
