@@ -5,6 +5,8 @@ from __future__ import annotations
 from alphasynth.pages import page
 from alphasynth.privacy.accounting import counted
 from alphasynth.privacy.guarantee import PublicGuarantee
+from alphasynth.raking.features import SCALE
+from alphasynth.raking.moments import USUAL
 
 MADE = (
     "rows were drawn from a pool that was weighted until its counts and moments came near to noisy ones of {n:,} "
@@ -57,8 +59,8 @@ def measured_note() -> page.Block:
         "But for its number of rows, nothing else was taken from the table. Sums are of whole numbers, to each of "
         "which noise of the standard deviation shown was added. The last column sets it beside the standard error that "
         "such a sum has by sampling alone, for a typical one: a count of as many equal cells, or a moment of "
-        "standardised features (which are in units of 1/512 of a standard deviation, so that their noise is a large "
-        "number). Below 1, noise matters less than which records happen to be in the table. Choices of pairs are "
+        f"standardised features (which are in units of 1/{USUAL * SCALE**2:,} of a standard deviation, so that their "
+        "noise is a large number; of those with a response it is smaller). Below 1, noise matters less than which records happen to be in the table. Choices of pairs are "
         "drawn, and have no noise."
     )
 
