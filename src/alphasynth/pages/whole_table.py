@@ -60,8 +60,8 @@ def measured_note() -> page.Block:
         "which noise of the standard deviation shown was added. The last column sets it beside the standard error that "
         "such a sum has by sampling alone, for a typical one: a count of as many equal cells, or a moment of "
         f"standardised features (which are in units of 1/{USUAL * SCALE**2:,} of a standard deviation, so that their "
-        "noise is a large number; of those with a response it is smaller). Below 1, noise matters less than which records happen to be in the table. Choices of pairs are "
-        "drawn, and have no noise."
+        "noise is a large number; of those with a response it is smaller). Below 1, noise matters less than which "
+        "records happen to be in the table. Choices of pairs are drawn, and have no noise."
     )
 
 
