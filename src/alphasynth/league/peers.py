@@ -38,6 +38,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -156,7 +157,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (most, hardest))
     warnings.simplefilter("ignore")
     peer = PEERS[asked.peer]
-    __import__(peer.package)
+    import_module(peer.package)
     with np.load(asked.folder / GIVEN) as given:
         codes, sizes = list(given["codes"].astype(np.int64)), given["sizes"].tolist()
     rng = np.random.default_rng(asked.seed)

@@ -11,15 +11,16 @@ import numpy as np
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.features import SCALE, Moments
 from alphasynth.raking.one_way import OneWay, settled
-from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake
+from alphasynth.raking.rake import MANY, MomentTerm, TableTerm, Term, rake
 from alphasynth.raking.rows import Wanted, choose_rows, drawn_evenly
 from alphasynth.raking.sums import Margin, Noisy
 
 # Variance of the number of rows, which is public, and of columns' counts, which are known best: as good as none.
 KNOWN = 1e-6
 TINY = 1e-9
-# Turns of all terms where sums are drawn again, of all but pairs' counts at the end, and of columns' counts alone.
-AGAIN, FINISH, COUNTS = 3, 12, 3
+# Turns of all terms where sums are drawn again; of all but pairs' counts at the end, more where moments are many; of
+# columns' counts alone.
+AGAIN, FINISH, MORE, COUNTS = 3, 12, 40, 3
 # How much more a column's counts matter than a pair's, when rows are made to agree with both.
 OF_COLUMNS = 8.0
 # Where sums are drawn again, a moment's mean over rows may be off the pool's by the root of this, in deviations.
@@ -93,7 +94,7 @@ class Fitted:
         """Turns of the columns' counts and moments, in place: means, shares and regressions hang on these alone."""
         self.settle()
         known = self.terms[: 1 + len(self.columns)]
-        rake(self.log_weights, [*known, self.moments], FINISH)
+        rake(self.log_weights, [*known, self.moments], FINISH if len(self.moments.noisy) <= MANY else MORE)
         rake(self.log_weights, known, COUNTS)
 
 

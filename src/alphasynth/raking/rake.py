@@ -16,8 +16,9 @@ import numpy as np
 FARTHEST, INNER, SETTLED = 2.0, 30, 1e-9
 # A step by an old curvature has helped if it left less than this of what there was to do.
 STILL_HELPS = 0.5
-# More moments than these are fitted without a curvature; turns of that at the most, and what they may leave.
-MANY, TURNS, NEARLY = 700, 40, 0.05
+# More moments than these are fitted without a curvature; turns of that at the most, what they may leave, and the share
+# of rows that tells how far a step goes.
+MANY, TURNS, NEARLY, BUT_FOR_FEW = 700, 8, 0.1, 0.99
 # Below so many times the sampling variance, noise lets all moments be held, even those that agree with the pool.
 LOUD = 4.0
 # How much further than sampling error truths may lie from the pool, in variances; passes to learn how often.
@@ -118,12 +119,15 @@ class MomentTerm:
         """A Newton step for all moments together, in place; how far it went, in logarithms of weights."""
         weights = np.exp(log_weights)
         slope = self.noisy - self.sums(weights) - self.variance * self.tilt
-        move = self._many(weights, slope) if len(slope) > MANY else self._few(weights, slope)
+        many = len(slope) > MANY
+        move = self._many(weights, slope) if many else self._few(weights, slope)
         change = self.vectors @ move.astype(self.vectors.dtype)
-        part = min(1.0, FARTHEST / max(float(np.abs(change).max(initial=0.0)), 1e-300))
+        # Of many moments a few rows have so much that a step as short as they call for would go nowhere.
+        far = float(np.quantile(np.abs(change), BUT_FOR_FEW) if many else np.abs(change).max(initial=0.0))
+        part = min(1.0, FARTHEST / max(far, 1e-300))
         self.tilt += part * move
-        log_weights += part * change
-        return float(np.abs(change).max(initial=0.0))
+        log_weights += np.clip(part * change, -FARTHEST, FARTHEST)
+        return far
 
     def _few(self, weights: np.ndarray, slope: np.ndarray) -> np.ndarray:
         """The step that a slope calls for, by the curvature."""

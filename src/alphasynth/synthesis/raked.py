@@ -33,7 +33,7 @@ from alphasynth.raking.reading import HEAVIEST
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential, Exact, Weights
 from alphasynth.raking.values import draw_values
-from alphasynth.synthesis.checks import check_rows, names_of, small_delta
+from alphasynth.synthesis.checks import check_rows, names_of, part_of_all, small_delta, two_columns
 from alphasynth.synthesis.public_types import declared_type, empty_column
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.simulation import Filled, Layout, Simulation, synthesize
@@ -98,8 +98,11 @@ class RakedSynthesizer:
         self.m = require_whole("m", m)
         self.settings = Raked(
             response=self._known("response", names_of("response", given.get("response", ()))),
-            response_share=self._share(given.get("response_share", Raked.response_share)),
-            interactions=tuple(self._both(text) for text in names_of("interactions", given.get("interactions", ()))),
+            response_share=part_of_all("response_share", given.get("response_share", Raked.response_share)),
+            interactions=tuple(
+                two_columns(text, self.columns.names)
+                for text in names_of("interactions", given.get("interactions", ()))
+            ),
         )
         self.confirmed_public, self.read_off = confirm(self.columns, names_of("confirm_public", confirm_public))
         refuse(self.read_off)
@@ -112,22 +115,6 @@ class RakedSynthesizer:
         if strange:
             raise InputError(f"{what} must be declared columns, found {strange[0]!r}")
         return tuple(dict.fromkeys(names))
-
-    @staticmethod
-    def _share(given: Any) -> float:
-        share = require_positive("response_share", given)
-        if share >= 1:
-            raise InputError(f"response_share must be below 1, found {share!r}")
-        return share
-
-    def _both(self, text: str) -> tuple[str, str]:
-        """The two columns of an interaction; a name may hold a colon itself."""
-        places = [place for place, letter in enumerate(text) if letter == ":"]
-        found = [(text[:place].strip(), text[place + 1 :].strip()) for place in places]
-        known = [both for both in found if set(both) <= set(self.columns.names) and both[0] != both[1]]
-        if len(known) != 1:
-            raise InputError(f"interactions must be two declared columns with a colon, age:sex, found {text!r}")
-        return known[0]
 
     @property
     def responses(self) -> tuple[str, ...]:
