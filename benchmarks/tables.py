@@ -167,7 +167,9 @@ def line(asked: Asked, cells: list[Cell], subject: raked.Subject) -> Line:
     return Line(*cells[0][:3], held.mean(), errors, len(held), str(found[0].get("version", "")), failed)
 
 
-def run(asked: Asked, tables: list[str], epsilons: list[float], methods: list[str], seeds: int) -> Iterator[Line]:
+def run(
+    asked: Asked, tables: list[str], epsilons: list[float], methods: list[str], seeds: dict[str, int]
+) -> Iterator[Line]:
     """Lines of all methods, table by table; a bootstrap has no epsilon and stands once."""
     for name in tables:
         subject = raked.subjects()[name]
@@ -175,7 +177,7 @@ def run(asked: Asked, tables: list[str], epsilons: list[float], methods: list[st
             if method == "bootstrap" and epsilon != epsilons[0]:
                 continue
             epsilon = math.inf if method == "bootstrap" else epsilon
-            yield line(asked, [Cell(name, epsilon, method, seed) for seed in range(seeds)], subject)
+            yield line(asked, [Cell(name, epsilon, method, seed) for seed in range(seeds[method])], subject)
 
 
 def number(mean: float, error: float) -> str:
@@ -261,6 +263,7 @@ def page(lines: list[Line]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--fewer", action="append", default=[], metavar="NAME=SEEDS", help="fewer for a slow peer")
     parser.add_argument("--tables", default="rand,fair,anes96,wages,health")
     parser.add_argument("--epsilons", default="1,4")
     parser.add_argument("--methods", help="by default bootstrap, ours, and the peers that have an interpreter")
@@ -274,6 +277,8 @@ def main() -> None:
     methods = given.methods.split(",") if given.methods else ["bootstrap", *OURS, *interpreters]
     if unknown := set(methods) - {"bootstrap", *OURS, *interpreters}:
         parser.error(f"methods must be ours or peers with an interpreter, found {', '.join(sorted(unknown))}")
+    fewer = {name: int(number) for name, number in (each.split("=", 1) for each in given.fewer)}
+    seeds = dict.fromkeys(methods, given.seeds) | fewer
     warnings.simplefilter("ignore")
     out = given.out or given.cache / "tables.md"
     for folder in (given.cache, out.parent):
@@ -281,7 +286,7 @@ def main() -> None:
     asked, lines = Asked(given.cache, interpreters, given.limit, given.singles), []
     epsilons = [float(each) for each in given.epsilons.split(",")]
     with threadpool_limits(1):
-        for each in run(asked, given.tables.split(","), epsilons, methods, given.seeds):
+        for each in run(asked, given.tables.split(","), epsilons, methods, seeds):
             lines.append(each)
             print(shown(each), flush=True)
             out.write_text(page(lines))
