@@ -355,7 +355,9 @@ def test_nothing_in_the_package_evaluates_text():
                     assert path.stem in ("formula", "terms")
                     taken |= {alias.name for alias in node.names}
             if isinstance(node, ast.Attribute):
-                assert node.attr not in ("eval", "query", "literal_eval", "from_formula"), path
+                # OpenDP begins its queries so, without any text.
+                allowed = {"query"} if path.name == "peers.py" else set()
+                assert node.attr not in {"eval", "query", "literal_eval", "from_formula"} - allowed, path
     assert taken == {"SimpleFormula", "Factor", "Term", "errors", "C", "transforms"}
 
 

@@ -53,7 +53,7 @@ def all_moments(
     one = len(taken) + len(owners)
     alone = [(len(taken) + i, one) for i in range(len(owner))] or [(one, one)]  # of columns of one level: nothing
     left, right = np.array(pairs + alone, np.int64).reshape(-1, 2).T
-    of = np.concatenate([matters, [owners[i] <= set(important) for i in range(len(owners))], [False]])
+    of = np.array([*matters, *(each <= set(important) for each in owners), False], bool)
     heavy = of[left] | of[right]
     power = np.zeros(one + 1, bool)
     power[: len(taken)] = [i < len(owner) and number[i] >= columns[owner[i]].low for i in taken]
