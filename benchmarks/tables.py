@@ -1,6 +1,6 @@
 """Whole tables: `Raked` beside its peers at equal epsilon and delta, with verdicts; a benchmark, not a test.
 
-    python benchmarks/tables.py --cache /tmp/tables --out benchmarks/results/tables.md \
+    python benchmarks/tables.py --cache benchmarks/results/tables --out benchmarks/results/tables.md \
         --peer mst=mbi/bin/python --peer aim=opendp/bin/python --peer dpmm=dpmm/bin/python
 
 Tables, cells and measures are those of `raked.py`; peers, and how to make an interpreter for each, those of
