@@ -18,6 +18,7 @@ from alphasynth.raking.cells import Cells
 SCALE, FARTHEST = 16, 8.0
 # Levels with a contrast of their own, at the most: the most frequent ones.
 CONTRASTS = 6
+IN_PAIRS = 3.0
 # Powers of a number that are measured at least, if not in pairs: its sd is what pairs need first.
 ALONE = 2
 # What is left of a feature without those before it, below which it says nothing new.
@@ -27,6 +28,8 @@ MIXED, NEVER = 1_024, 0.05
 # Being zero is a feature of a skewed number whose logarithm leaves more than this of it untold; where zero and one are
 # far apart on that scale, it says enough.
 UNTOLD = 0.5
+# Rarer than this it is no feature, which would lie farther from 0 than features may.
+RARE = 1 / FARTHEST**2
 CHUNK = 8_192
 
 
@@ -61,10 +64,8 @@ def features_of(cells: Cells, share: np.ndarray, degree: int, contrasts: int = C
         low, powers, alone = [*low, first], powers[: degree - 1], powers[degree - 1 :]
     if cells.unit is not None:
         itself, zero = _of_skewed(cells)
-        low, alone = (
-            [*low, *([zero] if cells.unit != 1.0 and _untold(zero, low, share) > UNTOLD else []), itself],
-            [*alone, itself**2],
-        )
+        told = cells.unit == 1.0 or share @ zero < RARE or _untold(zero, low, share) <= UNTOLD
+        low, alone = [*low, *([] if told else [zero]), itself], [*alone, itself**2]
     numbers = [len(_orthonormal(candidates, share)) for candidates in (low, [*low, *powers])]
     found = np.clip(_orthonormal([*low, *powers, *alone], share), -FARTHEST, FARTHEST)
     return Features(np.rint(found * SCALE).astype(np.int64), *numbers)
@@ -171,7 +172,7 @@ class Moments:
         """What is multiplied, (features, rows), in whole numbers as floats: exact, since none reaches 2^53."""
         found = all_features(self.tables, self.interactions, codes)
         mixed = np.floor((self.mix.astype(np.float64) @ found + MIXED // 2) / MIXED)
-        farthest = FARTHEST * SCALE
+        farthest = IN_PAIRS * SCALE
         return np.concatenate([np.clip(mixed, -farthest, farthest), found, np.full((1, found.shape[1]), float(SCALE))])
 
     def uncut(self, codes: Sequence[np.ndarray]) -> np.ndarray:
@@ -180,26 +181,39 @@ class Moments:
         return rows[:, self.left] * rows[:, self.right] * self.scale
 
     def vectors(self, codes: Sequence[np.ndarray]) -> np.ndarray:
-        """Vectors (rows, D) cut to the public length: whole numbers, none longer."""
-        whole = self.uncut(codes)
+        """Vectors (rows, D) cut to the public length: whole numbers, none longer.
+
+        Products of pairs are cut first, so that sums of single columns, which all else is built on, are hardly ever.
+        """
+        whole, most = self.uncut(codes), self.length**2
         square = (whole**2).sum(axis=1)
-        factor = np.minimum(1.0, self.length / np.sqrt(np.maximum(square, 1))) * (1 - 2.0**-40)
-        cut = np.where((square > self.length**2)[:, None], np.trunc(whole * factor[:, None]).astype(np.int64), whole)
-        assert ((cut**2).sum(axis=1) <= self.length**2).all(), "no record's vector is longer than the public length"
-        return cut
+        (rows,) = np.nonzero(square > most)
+        for part in (self.alone, ~self.alone):
+            whole[np.ix_(rows, part)] = _cut(whole[np.ix_(rows, part)], most)
+            most = most - (whole[np.ix_(rows, part)] ** 2).sum(axis=1)
+        assert (np.asarray(most) >= 0).all(), "no record's vector is longer than the public length"
+        return whole
 
     def chunks(self, codes: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
         """Vectors of so many records at a time."""
         for first in range(0, len(codes[0]), CHUNK):
             yield self.vectors([column[first : first + CHUNK] for column in codes])
 
-    def lengths(self, codes: Sequence[np.ndarray]) -> np.ndarray:
-        """Lengths (rows,) of records' vectors before they are cut."""
-        parts = [
-            np.sqrt((self.uncut([c[first : first + CHUNK] for c in codes]) ** 2).sum(axis=1))
-            for first in range(0, len(codes[0]), CHUNK)
-        ]
-        return np.concatenate(parts)
+    def lengths(self, codes: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Lengths (rows,) of records' vectors before they are cut, and of that part of them that is of single columns."""
+        both = []
+        for first in range(0, len(codes[0]), CHUNK):
+            square = self.uncut([c[first : first + CHUNK] for c in codes]) ** 2
+            both.append(np.sqrt([square.sum(axis=1), square[:, self.alone].sum(axis=1)]))
+        whole, alone = np.concatenate(both, axis=1)
+        return whole, alone
+
+
+def _cut(vectors: np.ndarray, most: np.ndarray | int) -> np.ndarray:
+    """Vectors (rows, D) of whole numbers, shortened to squares of at most so much (rows,)."""
+    square = (vectors**2).sum(axis=1)
+    factor = np.sqrt(most / np.maximum(square, 1)) * (1 - 2.0**-40)
+    return np.where((square > most)[:, None], np.trunc(vectors * factor[:, None]).astype(np.int64), vectors)
 
 
 def all_features(

@@ -11,16 +11,16 @@ import numpy as np
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.features import SCALE, Moments
 from alphasynth.raking.one_way import OneWay, settled
-from alphasynth.raking.rake import MANY, MomentTerm, TableTerm, Term, rake
+from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake, rake_together
 from alphasynth.raking.rows import Wanted, choose_rows, drawn_evenly
 from alphasynth.raking.sums import Margin, Noisy
 
 # Variance of the number of rows, which is public, and of columns' counts, which are known best: as good as none.
 KNOWN = 1e-6
 TINY = 1e-9
-# Turns of all terms where sums are drawn again; of all but pairs' counts at the end, more where moments are many; of
-# columns' counts alone.
-AGAIN, FINISH, MORE, COUNTS = 3, 12, 40, 3
+# Turns of all terms where sums are drawn again; of all but pairs' counts at the end, at the most, before and after
+# columns' counts are settled anew; of columns' counts alone.
+AGAIN, FINISH, COUNTS = 3, (6, 3), 1
 # How much more a column's counts matter than a pair's, when rows are made to agree with both.
 OF_COLUMNS = 8.0
 # Where sums are drawn again, a moment's mean over rows may be off the pool's by the root of this, in deviations.
@@ -92,9 +92,10 @@ class Fitted:
 
     def finish(self) -> None:
         """Turns of the columns' counts and moments, in place: means, shares and regressions hang on these alone."""
-        self.settle()
         known = self.terms[: 1 + len(self.columns)]
-        rake(self.log_weights, [*known, self.moments], FINISH if len(self.moments.noisy) <= MANY else MORE)
+        for turns in FINISH:
+            self.settle()
+            rake_together(self.log_weights, known, self.moments, turns)
         rake(self.log_weights, known, COUNTS)
 
 
@@ -141,7 +142,6 @@ def redraw(rng: np.random.Generator, fitted: Fitted) -> Fitted:
     terms = [_redrawn(rng, term, noise, fitted.n) for term in fitted.terms]
     log_weights = fitted.log_weights.copy()
     again = replace(fitted, log_weights=log_weights, terms=terms, one=one, sums=sums, unbiased=True)
-    again.settle()
     again.rake(AGAIN)
     again.finish()
     return again
@@ -161,7 +161,7 @@ def _redrawn(rng: np.random.Generator, term: Term, noise: np.ndarray, n: int) ->
     # given, so that it must be given noise / kept.
     variance = np.minimum(term.variance, term.noise / (OPEN * n))
     noisy = term.noisy + noise[: len(term.noisy)] * np.sqrt(1 + variance / term.square)
-    return replace(term, noisy=noisy, variance=variance, tilt=term.tilt.copy(), curvature=None, steepness=np.inf)
+    return replace(term, noisy=noisy, variance=variance, tilt=term.tilt.copy(), curvature=None)
 
 
 def sample_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.ndarray]:

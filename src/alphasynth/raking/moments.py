@@ -15,7 +15,7 @@ import numpy as np
 from alphasynth.raking.features import SCALE, Features, Interaction, Moments, all_features, mixing
 
 # The weight of an entry, of products with powers of a number, and of what matters at the most.
-USUAL, OF_POWERS, MOST = 4, 2, 24
+USUAL, OF_POWERS, OF_ONE, MOST = 4, 2, 3, 24
 # Features of a column that take part in an interaction, at the most.
 IN_INTERACTIONS = 3
 
@@ -58,6 +58,7 @@ def all_moments(
     power = np.zeros(one + 1, bool)
     power[: len(taken)] = [i < len(owner) and number[i] >= columns[owner[i]].low for i in taken]
     scale = np.where(power[left] | power[right], OF_POWERS, USUAL)
+    scale = np.where(right == one, OF_ONE, scale)
     ratio = share / (1 - share) * (scale[~heavy] ** 2).sum() / max((scale[heavy] ** 2).sum(), 1)
     scale = np.where(heavy, np.clip(np.rint(scale * math.sqrt(ratio)).astype(np.int64), scale, MOST), scale)
     return Moments(tables, crossed, mix, left, right, scale)

@@ -8,21 +8,22 @@ for a table all at once, cell by cell, and for moments by a Newton step.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 # A Newton step moves no logarithm of a weight by more; steps within a cell's own equation, and when they have settled.
 FARTHEST, INNER, SETTLED = 2.0, 30, 1e-9
-# A step by an old curvature has helped if it left less than this of what there was to do.
-STILL_HELPS = 0.5
-# More moments than these are fitted without a curvature; turns of that at the most, what they may leave, and the share
-# of rows that tells how far a step goes.
+# More moments than these are fitted without a curvature; turns of conjugate gradients at the most, what they may leave,
+# and the share of rows that tells how far a step goes.
 MANY, TURNS, NEARLY, BUT_FOR_FEW = 700, 8, 0.1, 0.99
 # Below so many times the sampling variance, noise lets all moments be held, even those that agree with the pool.
 LOUD = 4.0
 # How much further than sampling error truths may lie from the pool, in variances; passes to learn how often.
 FURTHER, PASSES = np.array([0.0, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0]), 40
+
+Step = Callable[[np.ndarray], np.ndarray]
 
 
 def kept_of(apart: np.ndarray, square: np.ndarray, noise: float) -> np.ndarray:
@@ -62,13 +63,31 @@ class TableTerm:
 
     def loosened(self, weights: np.ndarray) -> None:
         """Let the fit go as far from the pool as the noisy counts say the truth lies."""
-        fitted = np.bincount(self.place, weights, minlength=len(self.noisy))
+        fitted = self.sums(weights)
         gain = (((self.noisy - fitted) ** 2).sum() - len(fitted) * self.variance) / max(fitted.sum(), 1e-300)
         self.variance /= max(gain, 1.0)
 
+    def slope(self, weights: np.ndarray) -> np.ndarray:
+        """What there is to do (cells,); nothing where no row is."""
+        fitted = self.sums(weights)
+        return np.where(fitted > 0, self.noisy - fitted - self.variance * self.tilt, 0.0)
+
+    def sums(self, weights: np.ndarray) -> np.ndarray:
+        """Counts (cells,) that the weights make."""
+        return np.bincount(self.place, weights, minlength=len(self.noisy))
+
+    def changes(self, move: np.ndarray) -> np.ndarray:
+        """What a move (cells,) of the tilt does to logarithms of weights (rows,)."""
+        return move[self.place]
+
+    def alone(self, weights: np.ndarray) -> Step:
+        """What move (cells,) a slope calls for if nothing else moves."""
+        size = self.sums(weights) + self.variance
+        return lambda slope: slope / size
+
     def step(self, log_weights: np.ndarray) -> float:
         """Move the table's cells to where they belong given all else, in place; how far they went."""
-        fitted = np.bincount(self.place, np.exp(log_weights), minlength=len(self.noisy))
+        fitted = self.sums(np.exp(log_weights))
         move = np.zeros_like(fitted)
         for _ in range(INNER):
             moved = fitted * np.exp(move)
@@ -86,7 +105,7 @@ class TableTerm:
 class MomentTerm:
     """Noisy sums (D,) of rows' vectors (rows, D), the noise's variance, and where the fit stands.
 
-    The curvature is computed anew only where steps by an old one have ceased to help: it costs D times a step.
+    The curvature is computed once: it costs D times a step, and an old one is good enough for conjugate gradients.
     """
 
     vectors: np.ndarray = field(repr=False)
@@ -96,7 +115,6 @@ class MomentTerm:
     tilt: np.ndarray = field(repr=False)
     square: np.ndarray = field(repr=False)
     curvature: tuple[np.ndarray, bool] | None = field(default=None, repr=False)
-    steepness: float = np.inf
 
     @classmethod
     def of(cls, vectors: np.ndarray, noisy: np.ndarray, variance: float) -> MomentTerm:
@@ -116,55 +134,35 @@ class MomentTerm:
         self.variance, self.square = mixed, square
 
     def step(self, log_weights: np.ndarray) -> float:
-        """A Newton step for all moments together, in place; how far it went, in logarithms of weights."""
-        weights = np.exp(log_weights)
-        slope = self.noisy - self.sums(weights) - self.variance * self.tilt
-        many = len(slope) > MANY
-        move = self._many(weights, slope) if many else self._few(weights, slope)
-        change = self.vectors @ move.astype(self.vectors.dtype)
-        # Of many moments a few rows have so much that a step as short as they call for would go nowhere.
-        far = float(np.quantile(np.abs(change), BUT_FOR_FEW) if many else np.abs(change).max(initial=0.0))
-        part = min(1.0, FARTHEST / max(far, 1e-300))
-        self.tilt += part * move
-        log_weights += np.clip(part * change, -FARTHEST, FARTHEST)
-        return far
+        """A Newton step for all moments, in place; how far it went, in logarithms of weights."""
+        return newton_step(log_weights, [self])
 
-    def _few(self, weights: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """The step that a slope calls for, by the curvature."""
-        from scipy.linalg import cho_factor, cho_solve
-
-        steepness = float(np.abs(slope).max(initial=0.0))
-        if self.curvature is None or steepness > STILL_HELPS * self.steepness:
-            scaled = self.vectors * np.sqrt(weights)[:, None].astype(self.vectors.dtype)
-            curvature = (scaled.T @ scaled).astype(np.float64)
-            curvature[np.diag_indices_from(curvature)] += self.variance
-            self.curvature = cho_factor(curvature)
-        self.steepness = steepness
-        return np.asarray(cho_solve(self.curvature, slope))
-
-    def _many(self, weights: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """The same by conjugate gradients, nearly: features are all but uncorrelated, so that few turns are enough."""
-        kind = self.vectors.dtype
-        size, weights = self.square + self.variance, weights.astype(kind)
-        move, left = np.zeros_like(slope), slope.copy()
-        towards = left / size
-        long = float(left @ towards)
-        enough = long * NEARLY**2
-        for _ in range(TURNS):
-            along = ((self.vectors @ towards.astype(kind)) * weights @ self.vectors).astype(np.float64)
-            along += self.variance * towards
-            step = long / max(float(towards @ along), 1e-300)
-            move += step * towards
-            left -= step * along
-            before, long = long, float(left @ (left / size))
-            if long <= enough:
-                break
-            towards = left / size + long / before * towards
-        return move
+    def slope(self, weights: np.ndarray) -> np.ndarray:
+        """What there is to do (D,)."""
+        return self.noisy - self.sums(weights) - self.variance * self.tilt
 
     def sums(self, weights: np.ndarray) -> np.ndarray:
         """What the weights make, in the vectors' own precision: a wider copy of them would not fit."""
         return (weights.astype(self.vectors.dtype) @ self.vectors).astype(np.float64)
+
+    def changes(self, move: np.ndarray) -> np.ndarray:
+        """What a move (D,) of the tilt does to logarithms of weights (rows,)."""
+        return np.asarray(self.vectors @ move.astype(self.vectors.dtype))
+
+    def alone(self, weights: np.ndarray) -> Step:
+        """What move (D,) a slope calls for if nothing else moves, nearly: many moments are taken to be uncorrelated."""
+        from scipy.linalg import cho_factor, cho_solve
+
+        if len(self.noisy) > MANY:
+            size = self.square + self.variance
+            return lambda slope: slope / size
+        if self.curvature is None:
+            scaled = self.vectors * np.sqrt(weights)[:, None].astype(self.vectors.dtype)
+            curvature = (scaled.T @ scaled).astype(np.float64)
+            curvature[np.diag_indices_from(curvature)] += self.variance
+            self.curvature = cho_factor(curvature)
+        known = self.curvature
+        return lambda slope: np.asarray(cho_solve(known, slope))
 
 
 Term = TableTerm | MomentTerm
@@ -176,3 +174,53 @@ def rake(log_weights: np.ndarray, terms: list[Term], sweeps: int, tolerance: flo
         if max(term.step(log_weights) for term in terms) < tolerance:
             return done + 1
     return sweeps
+
+
+def rake_together(
+    log_weights: np.ndarray, tables: Sequence[Term], moments: MomentTerm, sweeps: int, tolerance: float = 1e-2
+) -> int:
+    """The same for tables and moments, with steps of all of them together after each turn: far fewer turns."""
+    moments.curvature = None
+    for done in range(sweeps):
+        moved = max(term.step(log_weights) for term in tables)
+        if max(moved, newton_step(log_weights, [*tables, moments])) < tolerance:
+            return done + 1
+    return sweeps
+
+
+def newton_step(log_weights: np.ndarray, terms: Sequence[Term]) -> float:
+    """A Newton step for all terms together, in place; how far it went, in logarithms of weights.
+
+    By conjugate gradients: terms by themselves have steps of their own, and are all but uncorrelated with others, so
+    that few turns are enough.
+    """
+    weights = np.exp(log_weights)
+    left, alone = [term.slope(weights) for term in terms], [term.alone(weights) for term in terms]
+    moves = [np.zeros_like(each) for each in left]
+    towards = [step(each) for step, each in zip(alone, left, strict=True)]
+    long = _product(left, towards)
+    enough = long * NEARLY**2
+    for _ in range(TURNS):
+        rows = weights * sum(term.changes(each) for term, each in zip(terms, towards, strict=True))
+        along = [term.sums(rows) + term.variance * each for term, each in zip(terms, towards, strict=True)]
+        far = long / max(_product(towards, along), 1e-300)
+        for move, each, slope, other in zip(moves, towards, left, along, strict=True):
+            move += far * each
+            slope -= far * other
+        better = [step(each) for step, each in zip(alone, left, strict=True)]
+        before, long = long, _product(left, better)
+        if long <= enough:
+            break
+        towards = [each + long / before * other for each, other in zip(better, towards, strict=True)]
+    change = sum(term.changes(each) for term, each in zip(terms, moves, strict=True))
+    # Of many moments a few rows have so much that a step as short as they call for would go nowhere.
+    moved = float(np.quantile(np.abs(change), BUT_FOR_FEW))
+    part = min(1.0, FARTHEST / max(moved, 1e-300))
+    for term, move in zip(terms, moves, strict=True):
+        term.tilt += part * move
+    log_weights += np.clip(part * change, -FARTHEST, FARTHEST)
+    return moved
+
+
+def _product(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> float:
+    return float(sum(one @ other for one, other in zip(left, right, strict=True)))

@@ -46,7 +46,7 @@ class Raked:
     degree: int = 2
     pairs_more: int = 6
     pool: int = 4
-    quantile: float = 0.9
+    quantile: float = 0.95
     response: tuple[str, ...] = ()
     response_share: float = 0.5
     interactions: tuple[tuple[str, str], ...] = ()
