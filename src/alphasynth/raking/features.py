@@ -14,11 +14,11 @@ import numpy as np
 
 from alphasynth.raking.cells import Cells
 
-# Features are multiples of 1 / SCALE, and no further from 0 than FARTHEST.
-SCALE, FARTHEST = 16, 8.0
+# Features are multiples of 1 / SCALE, and no further from 0 than FARTHEST; where they are multiplied, than IN_PAIRS: the
+# few records that lie further would have all of their products cut.
+SCALE, FARTHEST, IN_PAIRS = 16, 8.0, 3.0
 # Levels with a contrast of their own, at the most: the most frequent ones.
 CONTRASTS = 6
-IN_PAIRS = 3.0
 # Powers of a number that are measured at least, if not in pairs: its sd is what pairs need first.
 ALONE = 2
 # What is left of a feature without those before it, below which it says nothing new.
@@ -181,39 +181,26 @@ class Moments:
         return rows[:, self.left] * rows[:, self.right] * self.scale
 
     def vectors(self, codes: Sequence[np.ndarray]) -> np.ndarray:
-        """Vectors (rows, D) cut to the public length: whole numbers, none longer.
-
-        Products of pairs are cut first, so that sums of single columns, which all else is built on, are hardly ever.
-        """
-        whole, most = self.uncut(codes), self.length**2
+        """Vectors (rows, D) cut to the public length: whole numbers, none longer."""
+        whole = self.uncut(codes)
         square = (whole**2).sum(axis=1)
-        (rows,) = np.nonzero(square > most)
-        for part in (self.alone, ~self.alone):
-            whole[np.ix_(rows, part)] = _cut(whole[np.ix_(rows, part)], most)
-            most = most - (whole[np.ix_(rows, part)] ** 2).sum(axis=1)
-        assert (np.asarray(most) >= 0).all(), "no record's vector is longer than the public length"
-        return whole
+        factor = np.minimum(1.0, self.length / np.sqrt(np.maximum(square, 1))) * (1 - 2.0**-40)
+        cut = np.where((square > self.length**2)[:, None], np.trunc(whole * factor[:, None]).astype(np.int64), whole)
+        assert ((cut**2).sum(axis=1) <= self.length**2).all(), "no record's vector is longer than the public length"
+        return cut
 
     def chunks(self, codes: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
         """Vectors of so many records at a time."""
         for first in range(0, len(codes[0]), CHUNK):
             yield self.vectors([column[first : first + CHUNK] for column in codes])
 
-    def lengths(self, codes: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Lengths (rows,) of records' vectors before they are cut, and of that part of them that is of single columns."""
-        both = []
-        for first in range(0, len(codes[0]), CHUNK):
-            square = self.uncut([c[first : first + CHUNK] for c in codes]) ** 2
-            both.append(np.sqrt([square.sum(axis=1), square[:, self.alone].sum(axis=1)]))
-        whole, alone = np.concatenate(both, axis=1)
-        return whole, alone
-
-
-def _cut(vectors: np.ndarray, most: np.ndarray | int) -> np.ndarray:
-    """Vectors (rows, D) of whole numbers, shortened to squares of at most so much (rows,)."""
-    square = (vectors**2).sum(axis=1)
-    factor = np.sqrt(most / np.maximum(square, 1)) * (1 - 2.0**-40)
-    return np.where((square > most)[:, None], np.trunc(vectors * factor[:, None]).astype(np.int64), vectors)
+    def lengths(self, codes: Sequence[np.ndarray]) -> np.ndarray:
+        """Lengths (rows,) of records' vectors before they are cut."""
+        parts = [
+            np.sqrt((self.uncut([c[first : first + CHUNK] for c in codes]) ** 2).sum(axis=1))
+            for first in range(0, len(codes[0]), CHUNK)
+        ]
+        return np.concatenate(parts)
 
 
 def all_features(

@@ -14,7 +14,7 @@ import numpy as np
 
 from alphasynth.raking.features import SCALE, Features, Interaction, Moments, all_features, mixing
 
-# The weight of an entry, of products with powers of a number, and of what matters at the most.
+# The weight of an entry, of products with powers of a number, of a single column, and of what matters at the most.
 USUAL, OF_POWERS, OF_ONE, MOST = 4, 2, 3, 24
 # Features of a column that take part in an interaction, at the most.
 IN_INTERACTIONS = 3

@@ -32,8 +32,6 @@ USUAL_LENGTH, MOST_NOISE = 2.5, 1.2
 MOST_MOMENTS = 1_500
 # Noise of more than so many calls for fewer tables too. A standard deviation of a moment, in the units of vectors.
 MUCH_NOISE, UNIT = 3.0, SCALE**2
-# The part of rows for which sums of single columns are whole.
-HARDLY_CUT = 0.99
 # Turns of all terms before more pairs are chosen, after each, and at the end.
 FIRST, BETWEEN, LAST = 8, 2, 40
 # Pairs that rows are made to agree with, measured or not, at the most.
@@ -141,6 +139,5 @@ def _moments(
         loud = table.deviation(math.ceil(length), found.size, part) > MOST_NOISE * error
         if found.size <= MOST_MOMENTS and not (loud and degree > 1):
             break
-    whole, alone = found.lengths(codes)
-    length = max(np.quantile(whole, settings.quantile), np.quantile(alone, HARDLY_CUT), 1.0)
-    return replace(found, length=math.ceil(length))
+    whole = settings.whole_if_loud if loud else settings.whole
+    return replace(found, length=max(math.ceil(np.quantile(found.lengths(codes), whole)), 1))

@@ -32,7 +32,8 @@ class Raked:
     """How much of the budget goes where, in proportion, and what else is public about how a table is made.
 
     `blocks`, `cells`, `choices`, `tree`, `moments` and `more` are for one-way counts of blocks and of fine cells, for
-    choosing pairs, for the counts of the tree's pairs, for moments and for the pairs after them. `response` names
+    choosing pairs, for the counts of the tree's pairs, for moments and for the pairs after them. `whole` is the part of
+    rows whose moments are not cut, less where noise is loud: a larger one costs noise, a smaller one bias. `response` names
     columns whose moments with others have `response_share` of the moments' part; `interactions` are pairs of columns
     whose products are kept with responses, or with all others where there is none.
     """
@@ -46,7 +47,8 @@ class Raked:
     degree: int = 2
     pairs_more: int = 6
     pool: int = 4
-    quantile: float = 0.95
+    whole: float = 0.95
+    whole_if_loud: float = 0.9
     response: tuple[str, ...] = ()
     response_share: float = 0.5
     interactions: tuple[tuple[str, str], ...] = ()
