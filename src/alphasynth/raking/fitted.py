@@ -25,9 +25,6 @@ AGAIN, FINISH, COUNTS = 3, (6, 3), 1
 OF_COLUMNS = 8.0
 # Where sums are drawn again, a moment's mean over rows may be off the pool's by the root of this, in deviations.
 OPEN = 0.25
-# So many times the noise's deviation: pairs are not chosen again, nor the pool drawn, which have a part in errors too.
-# Measured: with 1 errors were 1.03 times what tables said.
-UNDRAWN = 1.08
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +146,7 @@ def redraw(rng: np.random.Generator, fitted: Fitted) -> Fitted:
 
 def _noisier(rng: np.random.Generator, noisy: Noisy) -> Noisy:
     """Sums with as much noise once more."""
-    return replace(noisy, sums=noisy.sums + rng.normal(0.0, UNDRAWN * math.sqrt(noisy.variance), len(noisy.sums)))
+    return replace(noisy, sums=noisy.sums + rng.normal(0.0, math.sqrt(noisy.variance), len(noisy.sums)))
 
 
 def _redrawn(rng: np.random.Generator, term: Term, noise: np.ndarray, n: int) -> Term:
