@@ -126,6 +126,20 @@ def test_a_constant_column_has_no_features():
     assert features_of(column, np.array([1.0, 0.0, 0.0]), 2).table.shape == (0, 3)
 
 
+def test_being_zero_is_a_feature_where_more_than_hardly_any_rows_are():
+    """A count of zeros that is noise would be a feature that no weights can follow."""
+    column = Cells.of("income", Declared(limits=(0.0, 400_000.0)), skewed=True)
+    assert column.lower[0] == column.upper[0] == 0.0
+    numbers = []
+    for zeros in (0.0, 1.2e-3, 1.5e-2, 2e-2):
+        share = np.exp(-0.5 * (np.arange(column.size) / column.size - 0.7) ** 2 / 0.1**2)
+        share[0] = 0.0
+        share *= (1 - zeros) / share.sum()
+        share[0] = zeros
+        numbers.append(features_of(column, share, 1).in_pairs)
+    assert numbers == [2, 2, 2, 3]
+
+
 @pytest.mark.parametrize("name", DECLARED)
 def test_widths_are_those_of_blocks(name):
     cells = Cells.of("x", *DECLARED[name])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from alphasynth.raking.cells import Cells
-from alphasynth.raking.features import MIXED, SCALE, Features, features_of, mixing
-from alphasynth.raking.moments import USUAL, all_moments
+from alphasynth.raking.features import IN_PAIRS, MIXED, SCALE, Features, features_of, mixing
+from alphasynth.raking.moments import OF_ONE, OF_POWERS, USUAL, all_moments
 from alphasynth.tables.declared import Declared
 
 COLUMNS = (
@@ -42,12 +42,17 @@ def features(codes, degree=1):
 def test_mixed_features_are_uncorrelated():
     codes = pool(np.random.default_rng(1))
     moments = all_moments(features(codes), codes)
-    mixed = moments.features(codes)[: len(moments.mix)] / SCALE
+    features_alone = moments.features(codes)[len(moments.mix) : -1]
+    mixed = moments.mix @ features_alone / MIXED / SCALE
     found = np.corrcoef(mixed)
-    # Rounding, cuts at eight deviations and NEVER leave some: 5 % of what there was.
-    raw = np.corrcoef(moments.features(codes)[len(moments.mix) : -1])
+    # NEVER leaves some: 5 % of what there was.
+    raw = np.corrcoef(features_alone)
     assert np.abs(raw - np.eye(len(raw))).max() > 0.3
     assert np.abs(found - np.eye(len(found))).max() < 0.1
+    # They are multiplied as whole numbers, and end at three deviations.
+    whole = moments.features(codes)[: len(moments.mix)]
+    np.testing.assert_allclose(whole, np.clip(mixed, -IN_PAIRS, IN_PAIRS) * SCALE, atol=0.5 + 1e-9)
+    assert np.abs(mixed).max() > IN_PAIRS
 
 
 def test_what_comes_last_leaves_the_others_alone():
@@ -69,7 +74,7 @@ def test_all_pairs_of_columns_and_each_column_alone():
         *((3, 7), (4, 7), (5, 7), (6, 7)),
     ]
     assert moments.alone.tolist() == [False] * 3 + [True] * 4
-    assert (moments.scale == USUAL).all()
+    assert moments.scale.tolist() == [USUAL] * 3 + [OF_ONE] * 4
 
 
 @pytest.mark.parametrize("share", [0.5, 0.7])
@@ -83,7 +88,9 @@ def test_a_response_has_its_share(share):
     heavy = np.isin(numbers[moments.left], of_visits) | np.isin(numbers[moments.right], of_visits)
     squares = moments.scale.astype(float) ** 2
     assert abs(squares[heavy].sum() / squares.sum() - share) < 0.1  # weights are whole numbers
-    assert len(set(moments.scale[heavy].tolist())) == 1
+    # Weighed up alike, products and what is of visits alone.
+    pairs = heavy & ~moments.alone
+    assert len(set(moments.scale[pairs].tolist())) == len(set(moments.scale[heavy & moments.alone].tolist())) == 1
 
 
 def test_an_interaction_is_multiplied_by_the_response():
@@ -114,4 +121,5 @@ def test_being_zero_is_a_feature_where_a_logarithm_does_not_tell_it():
 def test_products_with_powers_weigh_less():
     codes = pool(np.random.default_rng(5))
     scales = all_moments(features(codes, 2), codes).scale
-    assert set(scales.tolist()) == {2, 4}
+    assert set(scales.tolist()) == {OF_POWERS, OF_ONE, USUAL}
+    assert OF_POWERS < USUAL

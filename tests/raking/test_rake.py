@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
@@ -11,14 +12,15 @@ from alphasynth.raking.cells import Cells
 from alphasynth.raking.margins import even_where_alike, joined, nearest_counts, shrunk
 from alphasynth.raking.one_way import settled, tilted
 from alphasynth.raking.pool import draw_tree, pair_table, spaced
-from alphasynth.raking.rake import MomentTerm, TableTerm, rake
+from alphasynth.raking.rake import MomentTerm, TableTerm, rake, rake_together
 from alphasynth.raking.rows import Wanted, choose_rows
 from alphasynth.raking.sums import Noisy
 from alphasynth.raking.tails import with_tails
 from alphasynth.tables.declared import Declared
 
 
-def test_raking_finds_the_minimum():
+@pytest.mark.parametrize("together", [False, True])
+def test_raking_finds_the_minimum(together):
     """Of sum w log(w / q) - w + sum (y - A w)^2 / (2 s), by a general minimiser in log w."""
     rng = np.random.default_rng(1)
     rows, n = 40, 100.0
@@ -37,9 +39,35 @@ def test_raking_finds_the_minimum():
     found = optimize.minimize(far, np.log(q), method="BFGS", options={"gtol": 1e-9, "maxiter": 5_000})
     log_weights = np.log(q)
     terms = [TableTerm.of(p, y, v) for p, y, v in zip(place, noisy, variance, strict=False)]
-    rake(log_weights, [*terms, MomentTerm.of(vectors, noisy[2], variance[2])], 400, tolerance=1e-10)
+    moments = MomentTerm.of(vectors, noisy[2], variance[2])
+    if together:
+        assert rake_together(log_weights, terms, moments, 400, tolerance=1e-10) < 20
+    else:
+        rake(log_weights, [*terms, moments], 400, tolerance=1e-10)
     assert far(log_weights) <= found.fun + 1e-6
     np.testing.assert_allclose(np.exp(log_weights), np.exp(found.x), atol=1e-3)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_steps_of_all_together_hold_what_turns_find_slowly(many, monkeypatch):
+    """Moments that are all but told by a table's cells: turns go on and on, steps of both together do not."""
+    monkeypatch.setattr("alphasynth.raking.rake.MANY", 0 if many else 700)
+    rng = np.random.default_rng(3)
+    place = rng.integers(0, 8, 3_000)
+    vectors = place[:, None] + rng.normal(0, 0.2, (3_000, 2))
+    true = rng.dirichlet(np.full(3_000, 0.5)) * 3_000
+    table, sums = np.bincount(place, true), true @ vectors
+
+    def left(turns, by):
+        log_weights = np.zeros(3_000)
+        moments = MomentTerm.of(vectors, sums, 1e-3)
+        moments.square = (vectors**2).sum(axis=0)
+        by(log_weights, [TableTerm.of(place, table, 1e-6)], moments, turns)
+        weights = np.exp(log_weights)
+        return max(np.abs(sums - weights @ vectors).max(), np.abs(table - np.bincount(place, weights)).max())
+
+    assert left(8, rake_together) < 0.1
+    assert left(8, lambda log_weights, tables, moments, turns: rake(log_weights, [*tables, moments], turns)) > 1.0
 
 
 def test_loosened_terms_follow_what_is_far_from_the_pool():
@@ -192,13 +220,17 @@ def test_tilted_counts_have_the_sums_that_are_asked_for():
     assert made[2] == 0
 
 
-def test_many_moments_are_fitted_as_few_are():
+def test_many_moments_are_fitted_as_few_are(monkeypatch):
     rng = np.random.default_rng(10)
     vectors, weights = rng.normal(size=(2_000, 40)), np.full(2_000, 0.5)
-    term = MomentTerm.of(vectors, weights @ vectors + rng.normal(0, 20, 40), 25.0)
-    term.loosened(weights)
-    slope = term.noisy - term.sums(weights)
-    few, many = term._few(weights, slope), term._many(weights, slope)
+    noisy, found = weights @ vectors + rng.normal(0, 20, 40), []
+    for most in (700, 0):
+        monkeypatch.setattr("alphasynth.raking.rake.MANY", most)
+        term = MomentTerm.of(vectors, noisy, 25.0)
+        term.loosened(weights)
+        term.step(np.log(weights))
+        found.append(term.tilt)
+    few, many = found
     assert np.abs(few - many).max() < 0.1 * np.abs(few).max()  # what NEARLY leaves
 
 

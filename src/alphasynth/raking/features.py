@@ -14,8 +14,8 @@ import numpy as np
 
 from alphasynth.raking.cells import Cells
 
-# Features are multiples of 1 / SCALE, and no further from 0 than FARTHEST; where they are multiplied, than IN_PAIRS: the
-# few records that lie further would have all of their products cut.
+# Features are multiples of 1 / SCALE, and no further from 0 than FARTHEST; where they are multiplied, than IN_PAIRS:
+# few records lie further, and would have all of their products cut.
 SCALE, FARTHEST, IN_PAIRS = 16, 8.0, 3.0
 # Levels with a contrast of their own, at the most: the most frequent ones.
 CONTRASTS = 6

@@ -69,8 +69,8 @@ def _halves_differ(noisy: np.ndarray, deviation: float, apart: float) -> bool:
 def shrunk(noisy: np.ndarray, deviation: float, n: float) -> np.ndarray:
     """Counts (cells,) of cells in order that add up to n: what halves of stretches differ by, less of it the noisier.
 
-    Empirical Bayes: halves differ by a multiple of their mean, of a size that is one of `SIZES`; how often of which, all
-    stretches tell. The average over several ways to cut, so that none shows.
+    Empirical Bayes: halves differ by a multiple of their mean, of a size that is one of `SIZES`; how often of which,
+    all stretches tell. The average over several ways to cut, so that none shows.
 
     >>> shrunk(np.array([10.0, 12.0, 90.0, 88.0]), 0.01, 200.0).round().tolist()
     [10.0, 12.0, 90.0, 88.0]
@@ -97,7 +97,7 @@ def shrunk(noisy: np.ndarray, deviation: float, n: float) -> np.ndarray:
 
 @cache
 def _halves(cells: int) -> list[tuple[np.ndarray, ...]]:
-    """All stretches of more than one cell, by level: the way to cut, first cells, middles, ends, and the cells inside."""
+    """All stretches of more than one cell, by level: the way to cut, first cells, middles, ends, and cells inside."""
     found, stretches = [], [(way, 0, cells) for way in range(len(CUTS))]
     while stretches := [(way, a, b) for way, a, b in stretches if b - a > 1]:
         halved = [(way, a, a + min(max(round((b - a) * CUTS[way]), 1), b - a - 1), b) for way, a, b in stretches]

@@ -213,7 +213,7 @@ def newton_step(log_weights: np.ndarray, terms: Sequence[Term]) -> float:
             break
         towards = [each + long / before * other for each, other in zip(better, towards, strict=True)]
     change = sum(term.changes(each) for term, each in zip(terms, moves, strict=True))
-    # Of many moments a few rows have so much that a step as short as they call for would go nowhere.
+    # A few rows have so much of many moments that a step as short as they call for would go nowhere.
     moved = float(np.quantile(np.abs(change), BUT_FOR_FEW))
     part = min(1.0, FARTHEST / max(moved, 1e-300))
     for term, move in zip(terms, moves, strict=True):

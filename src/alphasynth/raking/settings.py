@@ -33,9 +33,9 @@ class Raked:
 
     `blocks`, `cells`, `choices`, `tree`, `moments` and `more` are for one-way counts of blocks and of fine cells, for
     choosing pairs, for the counts of the tree's pairs, for moments and for the pairs after them. `whole` is the part of
-    rows whose moments are not cut, less where noise is loud: a larger one costs noise, a smaller one bias. `response` names
-    columns whose moments with others have `response_share` of the moments' part; `interactions` are pairs of columns
-    whose products are kept with responses, or with all others where there is none.
+    rows whose moments are not cut, less where noise is loud: a larger one costs noise, a smaller one bias. `response`
+    names columns whose moments with others have `response_share` of the moments' part; `interactions` are pairs of
+    columns whose products are kept with responses, or with all others where there is none.
     """
 
     blocks: int = 54
