@@ -113,6 +113,18 @@ SENTENCES = {
     "limits that are equal": (lambda: synthesize(plain(), {"c": {"limits": [5, 5]}}), "two numbers, low < high"),
     "impossible": (lambda: synthesize(plain(), top={"constraints": ["b > 90"]}), "found rows that break one"),
     "broken": (lambda: synthesize(plain(), top={"constraints": ["b > 30"]}), "found rows that break one"),
+    "a response that is no column": (
+        lambda: synthesize(plain(), top={"response": ["z"]}),
+        "response must be declared columns, found 'z'",
+    ),
+    "an interaction of one": (
+        lambda: synthesize(plain(), top={"interactions": ["a:a"]}),
+        "interactions must be two declared columns with a colon, age:sex, found 'a:a'",
+    ),
+    "a response in a text": (
+        lambda: synthesize(plain(), top={"response": "a"}),
+        "response of a columns file must be a list of texts, found 'a'",
+    ),
     "weight below 0": (
         lambda: synthesize(weighted(-1.0), top=WEIGHT),
         "'w', the weight, must hold numbers of at least",

@@ -30,6 +30,9 @@ def test_a_file_comes_back_as_it_was(tmp_path):
     columns = Columns.of(FULL, ["income <= 5e5", "sex == 'f' => age >= 3"], weight={"column": "w", "largest": 9.5})
     (tmp_path / "columns.toml").write_text(columns.toml())
     assert Columns.read(tmp_path / "columns.toml") == columns
+    more = columns.with_response(["income", "age", "income"], ["age : sex"])
+    assert (more.response, more.interactions, more.crossed) == (("income", "age"), ("age : sex",), (("age", "sex"),))
+    assert Columns.parse(tomllib.loads(more.toml())) == more
     assert columns.declared["born"].dates
     assert columns.declared["born"].limits == ((date(1900, 1, 1) - date(1970, 1, 1)).days, 18_627.0)
 

@@ -11,6 +11,7 @@ import pytest
 import alphasynth as syn
 from alphasynth.errors import InputError
 from alphasynth.privacy.accounting import rho_within
+from alphasynth.raking.columns import Columns
 from alphasynth.tables.opening import open_table
 
 COLUMNS = syn.Columns.of(
@@ -113,6 +114,24 @@ def test_a_seed_repeats_and_none_does_not():
     free = made(table, seed=None)
     assert free.guarantee_.releasable
     assert not free.sample()[0].equals(free.sample()[0])
+
+
+def test_a_response_of_the_file_is_one_of_a_call_and_both_are_stated():
+    table = pd.DataFrame({"a": [0, 1] * 200, "b": [0, 0, 1, 1] * 100, "c": range(400)})
+    columns = Columns.of({"a": {"levels": [0, 1]}, "b": {"levels": [0, 1]}, "c": {"limits": [0, 400]}})
+    kinds = {"mechanism": "Raked", "epsilon": 2, "delta": 1e-6, "m": 1, "seed": 4}
+    filed = syn.Synthesizer(columns.with_response(["c"], ["a:b"]), **kinds).fit(table)
+    called = syn.Synthesizer(columns, **kinds, response="c", interactions="a:b").fit(table)
+    pd.testing.assert_frame_equal(filed.sample()[0], called.sample()[0])
+    stated = filed.guarantee_.public()
+    assert stated == called.guarantee_.public()
+    assert (stated.response, stated.interactions) == (("c",), ("a:b",))
+    plain = syn.Synthesizer(columns, **kinds).fit(table)
+    assert not plain.sample()[0].equals(filed.sample()[0])
+    assert plain.guarantee_.public().response == ()
+    # What is asked for goes before what the file says.
+    other = syn.Synthesizer(columns.with_response(["a"], []), **kinds, response="c", interactions="a:b").fit(table)
+    pd.testing.assert_frame_equal(other.sample()[0], called.sample()[0])
 
 
 def test_the_guarantee_says_what_was_spent():

@@ -77,6 +77,8 @@ class PublicGuarantee:
     constraints: tuple[str, ...] = ()
     policy_delta: float | None = None
     weighted_by: str | None = None
+    response: tuple[str, ...] = ()
+    interactions: tuple[str, ...] = ()
 
     @property
     def spread(self) -> float | str | None:

@@ -35,6 +35,8 @@ def strict_numbers(
         "measured": terms.measured,
         "constraints": terms.constraints,
         "weighted_by": terms.weighted_by,
+        "response": terms.response,
+        "interactions": terms.interactions,
         "epsilon_replace": replacing(policy_epsilon, max_rows),
     }
     if terms.rho is not None and delta is not None:

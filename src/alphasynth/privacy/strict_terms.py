@@ -92,6 +92,8 @@ class StrictTerms:
     measured: tuple[NoisySums, ...] = ()
     constraints: tuple[str, ...] = ()
     weighted_by: str | None = None
+    response: tuple[str, ...] = ()
+    interactions: tuple[str, ...] = ()
     rho: float | None = None
 
     @property

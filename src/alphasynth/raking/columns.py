@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,15 @@ from alphasynth.raking.constraints import Constraint, parse_constraint
 from alphasynth.tables.declared import MARKED, OF_WHOLE_TABLES, READ_OFF, Declared, marks_of
 
 WEIGHT = "weight"
-LEFT_OUT, CONSTRAINTS = "left_out", "constraints"
+LEFT_OUT, CONSTRAINTS, RESPONSE, INTERACTIONS = "left_out", "constraints", "response", "interactions"
+LISTS = (CONSTRAINTS, RESPONSE, INTERACTIONS)
 LONG = 110  # characters of a line
 HEAD = """\
 # Columns of a whole table, and what is public about each: levels, or limits (numbers or dates); whole = true of whole
 # numbers, skewed = true where most are near the lower limit, heaps = [40, 60] that many have (zero is one anyway),
 # missing = "model" where there may be gaps.
-# Above the columns may stand what holds in every row: constraints = ["married => age >= 15", "part <= whole"].
+# Above the columns may stand what holds in every row: constraints = ["married => age >= 15", "part <= whole"]; which
+# columns matter most, and products of two to keep with them: response = ["visits"], interactions = ["age:sex"].
 # Everything in this file is treated as public and is listed in guarantee.json. Check it, edit it, and leave out of it
 # whatever must not be told.
 """
@@ -52,7 +54,8 @@ class Columns:
 
     `constraints` hold in every row, of the table and of what is made from it; `left_out` are columns that a suggestion
     left out because of what they hold. With a `weight` all that is measured is weighted by that column, which is no
-    part of the synthetic tables: each of their rows stands for as many of the population.
+    part of the synthetic tables: each of their rows stands for as many of the population. A `response` is a column that
+    matters most, and `interactions` are products of two columns, age:sex, to be kept with it.
 
     >>> columns = Columns.of({"age": {"limits": [0, 110], "whole": True}, "sex": {"levels": ["f", "m"]}})
     >>> columns.names
@@ -63,6 +66,8 @@ class Columns:
     constraints: tuple[Constraint, ...] = ()
     left_out: tuple[str, ...] = ()
     weight: SurveyWeight | None = None
+    response: tuple[str, ...] = ()
+    interactions: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -104,27 +109,44 @@ class Columns:
                 "a columns file must hold [column.NAME] for each column, found a model's [[column]]; alphasynth "
                 "inspect TABLE --suggest columns.toml writes one"
             )
-        strange = [name for name in content if name not in ("column", CONSTRAINTS, READ_OFF, WEIGHT)]
+        strange = [name for name in content if name not in ("column", READ_OFF, WEIGHT, *LISTS)]
         if strange:
             raise InputError(f"a columns file must hold [column.NAME] for each column, found {strange[0]!r}")
         left_out = marks_of("the columns file", content.get(READ_OFF, ()))
         entries = content.get("column", {})
         if not isinstance(entries, Mapping) or not all(isinstance(facts, Mapping) for facts in entries.values()):
             raise InputError("a columns file must hold [column.NAME] for each column, found something else")
-        constraints = content.get(CONSTRAINTS, [])
-        if not isinstance(constraints, list) or not all(isinstance(text, str) for text in constraints):
-            raise InputError(f"{CONSTRAINTS} of a columns file must be a list of texts, found {found(constraints)}")
+        texts = {name: content.get(name, []) for name in LISTS}
+        for name, given in texts.items():
+            if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+                raise InputError(f"{name} of a columns file must be a list of texts, found {found(given)}")
         weight = content.get(WEIGHT)
         if weight is not None and not isinstance(weight, Mapping):
             raise InputError("weight must be {column = NAME, largest = NUMBER}, found otherwise")
-        return cls.of(entries, constraints, left_out, weight)
+        columns = cls.of(entries, texts[CONSTRAINTS], left_out, weight)
+        return columns.with_response(texts[RESPONSE], texts[INTERACTIONS])
+
+    def with_response(self, response: Sequence[str], interactions: Sequence[str]) -> Columns:
+        """The same with these columns that matter most, and products of two; raise `InputError`."""
+        strange = [name for name in response if name not in self.names]
+        if strange:
+            raise InputError(f"response must be declared columns, found {found(strange[0])}")
+        for text in interactions:
+            two_columns(text, self.names)
+        return replace(self, response=tuple(dict.fromkeys(response)), interactions=tuple(interactions))
+
+    @property
+    def crossed(self) -> tuple[tuple[str, str], ...]:
+        """The two columns of each interaction."""
+        return tuple(two_columns(text, self.names) for text in self.interactions)
 
     def toml(self) -> str:
         """As a file."""
         import tomli_w
 
         marked = bool(self.left_out) or any(facts.read_off for facts in self.declared.values())
-        top = {CONSTRAINTS: [each.text for each in self.constraints], READ_OFF: list(self.left_out)}
+        top = {RESPONSE: list(self.response), INTERACTIONS: list(self.interactions)}
+        top |= {CONSTRAINTS: [each.text for each in self.constraints], READ_OFF: list(self.left_out)}
         parts = ["".join(_line(name, value) for name, value in top.items() if value)]
         if self.weight is not None:
             parts.append(tomli_w.dumps({WEIGHT: asdict(self.weight)}))
@@ -175,3 +197,17 @@ def _facts(name: str, given: Declared | Mapping[str, Any]) -> Declared:
     if facts.whole and facts.limits is not None and math.ceil(facts.limits[0]) > math.floor(facts.limits[1]):
         raise InputError(f"limits of {name!r}, which is whole, must have a whole number between them, found none")
     return facts
+
+
+def two_columns(text: str, names: Sequence[str]) -> tuple[str, str]:
+    """The two columns of an interaction, of which a name may hold a colon itself; raise `InputError`.
+
+    >>> two_columns("age:sex", ["sex", "age"])
+    ('age', 'sex')
+    """
+    places = [place for place, letter in enumerate(text) if letter == ":"]
+    both = [(text[:place].strip(), text[place + 1 :].strip()) for place in places]
+    known = [each for each in both if set(each) <= set(names) and each[0] != each[1]]
+    if len(known) != 1:
+        raise InputError(f"interactions must be two declared columns with a colon, age:sex, found {text!r}")
+    return known[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from alphasynth.errors import InputError, found, require_positive
@@ -194,17 +194,3 @@ def part_of_all(name: str, given: Any) -> float:
     if part >= 1:
         raise InputError(f"{name} must be below 1, found {part!r}")
     return part
-
-
-def two_columns(text: str, names: Sequence[str]) -> tuple[str, str]:
-    """The two columns of an interaction, of which a name may hold a colon itself; raise `InputError`.
-
-    >>> two_columns("age:sex", ["sex", "age"])
-    ('age', 'sex')
-    """
-    places = [place for place, letter in enumerate(text) if letter == ":"]
-    both = [(text[:place].strip(), text[place + 1 :].strip()) for place in places]
-    known = [each for each in both if set(each) <= set(names) and each[0] != each[1]]
-    if len(known) != 1:
-        raise InputError(f"interactions must be two declared columns with a colon, age:sex, found {text!r}")
-    return known[0]

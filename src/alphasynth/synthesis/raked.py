@@ -24,7 +24,7 @@ from alphasynth.privacy.scopes import STRICT
 from alphasynth.privacy.spending import Spending
 from alphasynth.privacy.strict_terms import NoisySums, StrictTerms
 from alphasynth.raking.cells import Cells
-from alphasynth.raking.columns import Columns
+from alphasynth.raking.columns import INTERACTIONS, RESPONSE, Columns
 from alphasynth.raking.exact import Held, exact_of
 from alphasynth.raking.fitted import Fitted, nearest, redraw, sampled
 from alphasynth.raking.measured import stated
@@ -33,7 +33,7 @@ from alphasynth.raking.reading import HEAVIEST
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential, Exact, Weights
 from alphasynth.raking.values import draw_values
-from alphasynth.synthesis.checks import check_rows, names_of, part_of_all, small_delta, two_columns
+from alphasynth.synthesis.checks import check_rows, names_of, part_of_all, small_delta
 from alphasynth.synthesis.public_types import declared_type, empty_column
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.simulation import Filled, Layout, Simulation, synthesize
@@ -46,6 +46,8 @@ MECHANISM = "Raked"
 SMALLEST_EPSILON = 1e-9
 # The part of the budget that tells what survey weights sum to.
 FOR_WEIGHTS = Fraction(1, 100)
+# Options that a columns file may say too.
+KEPT = (RESPONSE, INTERACTIONS)
 
 
 class _Outcome(NamedTuple):
@@ -96,25 +98,16 @@ class RakedSynthesizer:
             raise InputError(f"epsilon must be at least {SMALLEST_EPSILON:g} with Raked, found {self.epsilon!r}")
         self.delta = None if delta is None else small_delta(delta)
         self.m = require_whole("m", m)
-        self.settings = Raked(
-            response=self._known("response", names_of("response", given.get("response", ()))),
-            response_share=part_of_all("response_share", given.get("response_share", Raked.response_share)),
-            interactions=tuple(
-                two_columns(text, self.columns.names)
-                for text in names_of("interactions", given.get("interactions", ()))
-            ),
-        )
+        # What is asked for goes before what the columns file says.
+        asked = [names_of(name, given.get(name, ())) or getattr(self.columns, name) for name in KEPT]
+        self.columns = self.columns.with_response(*asked)
+        share = part_of_all("response_share", given.get("response_share", Raked.response_share))
+        self.settings = Raked(response=self.columns.response, response_share=share, interactions=self.columns.crossed)
         self.confirmed_public, self.read_off = confirm(self.columns, names_of("confirm_public", confirm_public))
         refuse(self.read_off)
         self.rows = None if rows is None else require_whole("rows", rows)
         self.tables_per_draw = require_whole("tables_per_draw", tables_per_draw)
         self.seed = None if seed is None else require_whole("seed", seed, 0)
-
-    def _known(self, what: str, names: tuple[str, ...]) -> tuple[str, ...]:
-        strange = [name for name in names if name not in self.columns.names]
-        if strange:
-            raise InputError(f"{what} must be declared columns, found {strange[0]!r}")
-        return tuple(dict.fromkeys(names))
 
     @property
     def responses(self) -> tuple[str, ...]:
@@ -206,6 +199,8 @@ class RakedSynthesizer:
             rho=rho,
             constraints=tuple(each.text for each in self.columns.constraints),
             weighted_by=None if self.columns.weight is None else str(self.columns.weight),
+            response=self.columns.response,
+            interactions=self.columns.interactions,
             measured=sums,
         )
         return Guarantee(
