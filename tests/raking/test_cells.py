@@ -140,6 +140,19 @@ def test_being_zero_is_a_feature_where_more_than_hardly_any_rows_are():
     assert numbers == [2, 2, 2, 3]
 
 
+def test_gaps_that_hardly_any_rows_have_are_in_no_pair():
+    column = cells("skewed numbers")
+    there = np.random.default_rng(3).dirichlet(np.full(column.size - 1, 5.0))
+    rare, often = (features_of(column, np.append(there * (1 - part), part), 1) for part in (1e-3, 0.1))
+    assert (rare.in_pairs, often.in_pairs) == (2, 3)
+    assert len(rare.table) == len(often.table)
+    # A gap has none of the number's features, and one of its own, whether in pairs or not.
+    np.testing.assert_array_equal(rare.table[: rare.in_pairs, -1], 0)
+    np.testing.assert_array_equal(often.table[1:, -1], 0)
+    assert (np.abs(rare.table[:, -1]) == FARTHEST * SCALE).any()
+    assert features_of(column, np.append(there * (1 - 1e-3), 1e-3), 1, rare=1e-4).in_pairs == 4  # and zeros, as rare
+
+
 @pytest.mark.parametrize("name", DECLARED)
 def test_widths_are_those_of_blocks(name):
     cells = Cells.of("x", *DECLARED[name])

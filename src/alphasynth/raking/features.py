@@ -28,7 +28,7 @@ MIXED, NEVER = 1_024, 0.05
 # Being zero is a feature of a skewed number whose logarithm leaves more than this of it untold; where zero and one are
 # far apart on that scale, it says enough.
 UNTOLD = 0.5
-# Rarer than this it is no feature, which would lie farther from 0 than features may.
+# Rarer than this neither zeros nor gaps are a feature in pairs: it would lie farther from 0 than features may.
 RARE = 1 / FARTHEST**2
 CHUNK = 8_192
 
@@ -45,37 +45,48 @@ class Features:
     in_pairs: int
 
 
-def features_of(cells: Cells, share: np.ndarray, degree: int, contrasts: int = CONTRASTS) -> Features:
+def features_of(
+    cells: Cells, share: np.ndarray, degree: int, contrasts: int = CONTRASTS, rare: float = RARE
+) -> Features:
     """Features of a column whose cells have these shares, up to a degree in pairs: multiples of 1 / SCALE.
 
-    A skewed number's logarithm has them, and so have the number itself, and its square, which decides its sd.
+    A skewed number's logarithm has them, and so have the number itself, and its square, which decides its sd. Gaps and
+    zeros that are `rare` are in no pair.
     """
     low, powers, alone = [np.ones(cells.size)], list[np.ndarray](), list[np.ndarray]()
     if cells.gap:
-        low.append((np.arange(cells.size) == cells.size - 1).astype(float))
+        gap = (np.arange(cells.size) == cells.size - 1).astype(float)
+        (alone if share[-1] < rare else low).append(gap)
     if cells.nominal:
         frequent = np.argsort(-share[: cells.size - cells.gap], kind="stable")[:contrasts]
         low += [(np.arange(cells.size) == level).astype(float) for level in frequent]
     else:
-        value = np.append(cells.value, np.zeros(int(cells.gap)))
-        there = np.arange(cells.size) < len(cells.value)
-        spread = np.ptp(cells.value) or 1.0
-        first, *powers = [np.where(there, (value / spread) ** power, 0.0) for power in range(1, max(degree, ALONE) + 1)]
-        low, powers, alone = [*low, first], powers[: degree - 1], powers[degree - 1 :]
+        value = cells.value / (np.ptp(cells.value) or 1.0)
+        first, *others = [_with_gap(cells, share, value**power) for power in range(1, max(degree, ALONE) + 1)]
+        low, powers, alone = [*low, first], others[: degree - 1], [*alone, *others[degree - 1 :]]
     if cells.unit is not None:
-        itself, zero = _of_skewed(cells)
-        told = cells.unit == 1.0 or share @ zero < RARE or _untold(zero, low, share) <= UNTOLD
+        itself, zero = _of_skewed(cells, share)
+        told = cells.unit == 1.0 or share[0] < rare or _untold(zero, low, share) <= UNTOLD
         low, alone = [*low, *([] if told else [zero]), itself], [*alone, itself**2]
     numbers = [len(_orthonormal(candidates, share)) for candidates in (low, [*low, *powers])]
     found = np.clip(_orthonormal([*low, *powers, *alone], share), -FARTHEST, FARTHEST)
     return Features(np.rint(found * SCALE).astype(np.int64), *numbers)
 
 
-def _of_skewed(cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+def _with_gap(cells: Cells, share: np.ndarray, feature: np.ndarray) -> np.ndarray:
+    """A feature of numbers, with what it is on average for gaps: where these are a feature too, that says all else."""
+    if not cells.gap:
+        return feature
+    there = share[:-1]
+    return np.append(feature, there @ feature / max(there.sum(), 1e-300))
+
+
+def _of_skewed(cells: Cells, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A skewed number itself, by cell, and where it is zero, the least that it can be."""
-    middle = np.append((cells.lower + cells.upper) / 2 - cells.lower[0], np.zeros(int(cells.gap)))
-    zero = (np.arange(cells.size) == 0) & (cells.lower[0] == cells.upper[0] == 0.0)
-    return middle / (middle.max() or 1.0), zero.astype(float)
+    middle = (cells.lower + cells.upper) / 2 - cells.lower[0]
+    zero = (np.arange(len(middle)) == 0) & (cells.lower[0] == cells.upper[0] == 0.0)
+    itself = _with_gap(cells, share, middle / (middle.max() or 1.0))
+    return itself, _with_gap(cells, share, zero.astype(float))
 
 
 def _untold(feature: np.ndarray, others: Sequence[np.ndarray], share: np.ndarray) -> float:

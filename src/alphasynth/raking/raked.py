@@ -16,7 +16,7 @@ import numpy as np
 
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.constraints import Constraint
-from alphasynth.raking.features import CONTRASTS, SCALE, Moments, features_of
+from alphasynth.raking.features import CONTRASTS, RARE, SCALE, Moments, features_of
 from alphasynth.raking.fitted import TINY, Fitted, start, table_term
 from alphasynth.raking.moments import all_moments
 from alphasynth.raking.one_way import OneWay, one_way
@@ -32,6 +32,8 @@ USUAL_LENGTH, MOST_NOISE = 2.5, 1.2
 MOST_MOMENTS = 1_500
 # Noise of more than so many calls for fewer tables too. A standard deviation of a moment, in the units of vectors.
 MUCH_NOISE, UNIT = 3.0, SCALE**2
+# So many gaps or zeros are enough to be a feature, however rare: noise does not hide them.
+FEW = 100
 # Turns of all terms before more pairs are chosen, after each, and at the end.
 FIRST, BETWEEN, LAST = 8, 2, 40
 # Pairs that rows are made to agree with, measured or not, at the most.
@@ -132,8 +134,9 @@ def _moments(
     important = [names.index(name) for name in settings.response]
     interactions = [(names.index(a), names.index(b)) for a, b in settings.interactions]
     smaller = [*((degree, CONTRASTS) for degree in range(settings.degree, 0, -1)), (1, 2), (1, 1)]
+    shares, rare = [each.fine / each.fine.sum() for each in one], min(RARE, FEW / table.n)
     for degree, contrasts in smaller:
-        features = [features_of(c, o.fine / o.fine.sum(), degree, contrasts) for c, o in zip(columns, one, strict=True)]
+        features = [features_of(*each, degree, contrasts, rare) for each in zip(columns, shares, strict=True)]
         found = all_moments(features, codes, important, interactions, settings.response_share)
         length, error = USUAL_LENGTH * found.usual_length, found.scale.max() * SCALE**2 * math.sqrt(table.n)
         loud = table.deviation(math.ceil(length), found.size, part) > MOST_NOISE * error
