@@ -20,7 +20,7 @@ KNOWN = 1e-6
 TINY = 1e-9
 # Turns of all terms where sums are drawn again; of all but pairs' counts at the end, at the most, before and after
 # columns' counts are settled anew; of columns' counts alone.
-AGAIN, FINISH, COUNTS = 3, (6, 3), 1
+AGAIN, FINISH, COUNTS = 3, (4, 2), 1
 # How much more a column's counts matter than a pair's, when rows are made to agree with both.
 OF_COLUMNS = 8.0
 # Where sums are drawn again, a moment's mean over rows may be off the pool's by the root of this, in deviations.
