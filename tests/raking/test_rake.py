@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from alphasynth.raking.cells import Cells
-from alphasynth.raking.margins import even_where_alike, joined, nearest_counts, shrunk
+from alphasynth.raking.margins import (
+    CUTS,
+    FIRST_GUESS,
+    PASSES,
+    SIZES,
+    even_where_alike,
+    joined,
+    nearest_counts,
+    shrunk,
+)
 from alphasynth.raking.one_way import settled, tilted
 from alphasynth.raking.pool import draw_tree, pair_table, spaced
 from alphasynth.raking.rake import MomentTerm, TableTerm, rake, rake_together
@@ -166,6 +175,38 @@ def test_shrunk_counts_add_up(noisy, deviation, n):
     found = shrunk(np.array(noisy), deviation, n)
     assert (found >= 0).all()
     np.testing.assert_allclose(found.sum(), n, rtol=1e-6, atol=1e-6)
+
+
+def shrunk_by_hand(noisy, deviation, n, cut):
+    """One way to cut, stretch by stretch."""
+    sums, likely = np.concatenate([[0.0], np.cumsum(noisy)]), FIRST_GUESS / FIRST_GUESS.sum()
+    found = np.zeros(len(noisy))
+    for _ in range(PASSES):
+        seen, waiting = FIRST_GUESS.copy(), [(0, len(noisy), n / len(noisy))]
+        while waiting:
+            first, end, mean = waiting.pop()
+            if end - first == 1:
+                found[first] = mean
+                continue
+            middle = first + min(max(round((end - first) * cut), 1), end - first - 1)
+            left, right = middle - first, end - middle
+            apart = (sums[middle] - sums[first]) / left - (sums[end] - sums[middle]) / right
+            noise, usual = deviation**2 * (1 / left + 1 / right), (2 * mean * SIZES) ** 2
+            speaks_for = likely * np.exp(-0.5 * apart**2 / (noise + usual)) / np.sqrt(noise + usual) + 1e-300
+            speaks_for /= speaks_for.sum()
+            seen += speaks_for
+            apart *= float((speaks_for * usual / (noise + usual)).sum())
+            apart = min(max(apart, -mean * (left + right) / right), mean * (left + right) / left)
+            waiting.append((first, middle, max(mean + apart * right / (left + right), 0.0)))
+            waiting.append((middle, end, max(mean - apart * left / (left + right), 0.0)))
+        likely = seen / seen.sum()
+    return found
+
+
+@given(st.lists(st.floats(-50, 500), min_size=1, max_size=40), st.floats(0.1, 100), st.floats(1, 10_000))
+def test_all_ways_to_cut_at_once_are_each_by_hand(noisy, deviation, n):
+    by_hand = np.mean([shrunk_by_hand(np.array(noisy), deviation, n, cut) for cut in CUTS], axis=0)
+    np.testing.assert_allclose(shrunk(np.array(noisy), deviation, n), by_hand, rtol=1e-9, atol=1e-9 * n)
 
 
 def test_shrunk_counts_are_nearer_than_noisy_ones():
