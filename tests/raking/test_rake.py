@@ -19,7 +19,7 @@ from alphasynth.raking.margins import (
     nearest_counts,
     shrunk,
 )
-from alphasynth.raking.one_way import settled, tilted
+from alphasynth.raking.one_way import estimated, settled, tilted
 from alphasynth.raking.pool import draw_tree, pair_table, spaced
 from alphasynth.raking.rake import MomentTerm, TableTerm, rake, rake_together
 from alphasynth.raking.rows import Wanted, choose_rows
@@ -245,12 +245,30 @@ def test_counts_and_moments_are_put_together_by_how_well_each_is_known():
     for _ in range(300):
         noisy = Noisy(true + rng.normal(0, 10, 10), 100.0)
         sums = Noisy(values @ true + rng.normal(0, 50, 1), 2_500.0)
-        found = settled(cells, noisy, values, sums, 1_000, unbiased=True)
+        known = estimated(noisy, np.arange(10), (), 1_000)
+        found = settled(cells, known, values, sums, 1_000, unbiased=True)
         np.testing.assert_allclose(found.sum(), 1_000)
         errors.append(float((values @ (found - true))[0]))
     # Counts that add up to n know the sum to 10 sqrt(82.5) = 91, together with a deviation of 50 to 44.
     assert 44 * 0.87 < np.std(errors) < 44 * 1.13  # three standard errors of 300 deviations' deviation
     assert abs(np.mean(errors)) < 3 * 44 / np.sqrt(300)
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=7), st.integers(0, 3), st.integers(0, 2**32 - 1))
+def test_counts_of_pairs_say_what_generalised_least_squares_says(cells, pairs, seed):
+    """By hand: all that was measured in one design, and the sum that is known as a constraint (Lagrange)."""
+    rng, to = np.random.default_rng(seed), np.unique(cells, return_inverse=True)[1]
+    noisy = Noisy(rng.normal(100, 30, len(to)), float(rng.uniform(1, 50)))
+    of_pairs = [Noisy(rng.normal(100, 30, to.max() + 1), float(rng.uniform(1, 200))) for _ in range(pairs)]
+    found = estimated(noisy, to, of_pairs, 500)
+    inside = (np.arange(to.max() + 1)[:, None] == to).astype(float)
+    design = np.concatenate([np.eye(len(to)), *([inside] * pairs)])
+    told = np.concatenate([each.sums for each in (noisy, *of_pairs)])
+    sure = np.concatenate([np.full(len(each.sums), 1 / each.variance) for each in (noisy, *of_pairs)])
+    one = np.ones((len(to), 1))
+    inverse = np.linalg.inv(np.block([[design.T * sure @ design, one], [one.T, np.zeros((1, 1))]]))
+    np.testing.assert_allclose(found.counts, (inverse @ np.append(design.T * sure @ told, 500.0))[:-1], rtol=1e-9)
+    np.testing.assert_allclose(found.covariance, inverse[:-1, :-1], atol=1e-9)
 
 
 def test_tilted_counts_have_the_sums_that_are_asked_for():

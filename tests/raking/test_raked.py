@@ -101,6 +101,24 @@ def test_redrawn_tables_scatter_as_the_fit_does():
     assert np.std(shares) > 0
 
 
+def test_counts_of_pairs_make_counts_of_columns_better():
+    """Once a pair's counts are known exactly, so are those of its columns."""
+    codes = people(2_000)
+    table, _ = confidential(codes, Fraction(1, 50))
+    fitted = fit(np.random.default_rng(1), table, COLUMNS, SETTINGS)
+    true = [np.bincount(cells.block[code], minlength=cells.blocks) for cells, code in zip(COLUMNS, codes, strict=True)]
+
+    def off() -> list[float]:
+        return [float(np.abs(fitted.of_columns[at].noisy - true[at]).max()) for at in (0, 3)]
+
+    fitted.settle()
+    assert min(off()) > 1, "else this shows nothing"
+    for margin, term in zip(fitted.pairs, fitted.of_pairs, strict=True):
+        term.noisy, term.noise = np.bincount(margin.place(codes), minlength=margin.size).astype(float), 1e-6
+    fitted.settle()
+    assert max(off()) < 0.1
+
+
 def test_one_column_and_few_rows_work():
     table, _ = confidential((np.array([0, 0, 1]),), 0.1)
     rng = np.random.default_rng(1)

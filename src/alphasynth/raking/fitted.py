@@ -10,7 +10,7 @@ import numpy as np
 
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.features import SCALE, Moments
-from alphasynth.raking.one_way import OneWay, settled
+from alphasynth.raking.one_way import OneWay, estimated, settled
 from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake, rake_together
 from alphasynth.raking.rows import Wanted, choose_rows, drawn_evenly
 from alphasynth.raking.sums import Margin, Noisy
@@ -32,8 +32,9 @@ class Fitted:
     """A weighted pool: the fine cells (rows,) of each column, logarithms of weights (rows,) that add up to n.
 
     `terms` are what the weights were fitted to: the number of rows, counts of the columns' blocks, then all else.
-    `margins` are the tables that rows are to agree with; `one`, `features` and `sums` what was measured of columns, and
-    `vectors` (rows, D) the rows' features. An `unbiased` fit follows what was measured even where that is noise.
+    `margins` are the tables that rows are to agree with; `one`, `features` and `sums` what was measured of columns,
+    `pairs` of which pairs counts were, and `vectors` (rows, D) the rows' features. An `unbiased` fit follows what was
+    measured even where that is noise.
     """
 
     codes: list[np.ndarray] = field(repr=False)
@@ -45,6 +46,7 @@ class Fitted:
     features: Moments = field(repr=False)
     vectors: np.ndarray = field(repr=False)
     sums: Noisy = field(repr=False)
+    pairs: list[Margin] = field(repr=False)
     unbiased: bool = False
 
     @property
@@ -63,6 +65,11 @@ class Fitted:
         return [term for term in self.terms[1 : 1 + len(self.columns)] if isinstance(term, TableTerm)]
 
     @property
+    def of_pairs(self) -> list[TableTerm]:
+        """The terms of pairs' counts."""
+        return [term for term in self.terms[1 + len(self.columns) :] if isinstance(term, TableTerm)]
+
+    @property
     def weights(self) -> np.ndarray:
         """Weights (rows,) of the pool's rows."""
         return np.exp(self.log_weights)
@@ -75,13 +82,30 @@ class Fitted:
         cut = (weights.astype(np.float32) @ self.vectors[:, alone]).astype(np.float64)
         left, unit, first = self.sums.sums[alone] - cut, self.features.scale[alone] * SCALE**2, 0
         tables = zip(self.of_columns, self.columns, self.one, self.codes, self.features.tables, strict=True)
-        for term, cells, one, code, table in tables:
+        for column, (term, cells, one, code, table) in enumerate(tables):
             of, features = slice(first, first + len(table)), table / SCALE
             first += len(table)
             fine = np.bincount(code, weights, minlength=cells.size) + TINY
             inside = np.array([np.bincount(cells.block, fine * each) for each in features]).reshape(-1, cells.blocks)
             sums = Noisy(left[of] / unit[of] + features @ fine, self.sums.variance / unit[of] ** 2)
-            term.noisy = settled(cells, one.noisy, inside / np.bincount(cells.block, fine), sums, self.n, self.unbiased)
+            to = one.cells[np.flatnonzero(np.diff(cells.block, prepend=-1))]
+            known = estimated(one.noisy, to, self._of_pairs_with(column), self.n)
+            term.noisy = settled(cells, known, inside / np.bincount(cells.block, fine), sums, self.n, self.unbiased)
+
+    def _of_pairs_with(self, column: int) -> list[Noisy]:
+        """Noisy counts (cells,) of a column's cells, by each pair that it is in."""
+        found = []
+        for margin, term in zip(self.pairs, self.of_pairs, strict=True):
+            if column in margin.columns:
+                other = 1 - margin.columns.index(column)
+                counts = term.noisy.reshape(margin.shape).sum(axis=other)
+                found.append(Noisy(counts, term.noise * margin.shape[other]))
+        return found
+
+    def add(self, pair: Margin, noisy: Noisy) -> None:
+        """One more pair's noisy counts, in place."""
+        self.terms.append(table_term(pair, noisy, self.codes, self.weights))
+        self.pairs.append(pair)
 
     def rake(self, sweeps: int) -> None:
         """Fit all terms by turns, in place."""
@@ -118,7 +142,8 @@ def start(
     if of_pairs:
         term.loosened(np.exp(log_weights))
     terms.append(term)
-    return Fitted(codes, log_weights, terms, blocks, columns, one, moments, vectors, noisy)
+    measured = [margin for margin, _ in pairs]
+    return Fitted(codes, log_weights, terms, blocks, columns, one, moments, vectors, noisy, measured)
 
 
 def table_term(margin: Margin, noisy: Noisy, codes: Sequence[np.ndarray], weights: np.ndarray) -> TableTerm:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -80,22 +80,48 @@ def block_counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:
     return counts
 
 
-def settled(cells: Cells, noisy: Noisy, features: np.ndarray, sums: Noisy, n: int, unbiased: bool) -> np.ndarray:
-    """Counts (blocks,) from noisy ones and from noisy sums of features (features, blocks) of theirs, each as it knows.
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Counts (blocks,) as they may be, below 0 too, and their covariance (blocks, blocks)."""
+
+    counts: np.ndarray = field(repr=False)
+    covariance: np.ndarray = field(repr=False)
+
+
+def estimated(noisy: Noisy, to: np.ndarray, of_pairs: Sequence[Noisy], n: int) -> Estimate:
+    """The best linear estimate of counts that add up to n, from noisy ones and from what counts of pairs add up to.
+
+    These are counts of the cells that blocks lie in, `to` (blocks,): each pair that a column is in says a little of it.
+    """
+    counts, covariance = noisy.sums, noisy.variance * np.eye(len(noisy.sums))
+    if of_pairs:
+        precision = sum(1 / each.variance for each in of_pairs)
+        together = sum((each.sums / each.variance for each in of_pairs), np.zeros(int(to.max()) + 1)) / precision
+        part = noisy.variance / (np.bincount(to) * noisy.variance + 1 / precision)
+        counts = counts + (part * (together - np.bincount(to, counts)))[to]
+        covariance = covariance - noisy.variance * part[to] * (to == to[:, None])
+    towards = covariance.sum(axis=1)
+    total = max(float(towards.sum()), 1e-300)
+    counts = counts + towards * (n - counts.sum()) / total
+    return Estimate(counts, covariance - np.outer(towards, towards) / total)
+
+
+def settled(cells: Cells, known: Estimate, features: np.ndarray, sums: Noisy, n: int, unbiased: bool) -> np.ndarray:
+    """Counts (blocks,) from an estimate and from noisy sums of features (features, blocks) of theirs, each as it knows.
 
     The best linear estimate of both is unbiased and may be negative; it is smoothed and made positive, which moves its
     means, and then tilted until features sum to what that estimate says; nearly so where it need not be `unbiased`,
     since smoothing takes noise off these sums as well.
     """
-    counts = noisy.sums + (n - noisy.sums.sum()) / len(noisy.sums)
-    spread = noisy.variance * (features - features.mean(axis=1, keepdims=True))
-    known = spread @ features.T
-    gain = np.linalg.solve(known + np.diag(np.broadcast_to(sums.variance, len(features))), spread).T
-    best = counts + gain @ (sums.sums - features @ counts)
-    left = known - known @ gain.T @ features.T if len(features) else known
-    made = block_counts(cells, replace(noisy, sums=best), n)
-    variance = (left + left.T) / 2 / (UNSURE**2 * n) + (0.0 if unbiased else n / TRUST) * np.eye(len(left))
-    return tilted(made, features, features @ best, variance)
+    spread = features @ known.covariance
+    told = spread @ features.T
+    gain = np.linalg.solve(told + np.diag(np.broadcast_to(sums.variance, len(features))), spread).T
+    best = known.counts + gain @ (sums.sums - features @ known.counts)
+    left = told - told @ gain.T @ features.T if len(features) else told
+    variance = float(np.diag(known.covariance).mean() - np.einsum("ij,ji->", gain, spread) / len(best))
+    made = block_counts(cells, Noisy(best, max(variance, 0.0)), n)
+    unsure = (left + left.T) / 2 / (UNSURE**2 * n) + (0.0 if unbiased else n / TRUST) * np.eye(len(left))
+    return tilted(made, features, features @ best, unsure)
 
 
 def tilted(counts: np.ndarray, features: np.ndarray, sums: np.ndarray, variance: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.constraints import Constraint
 from alphasynth.raking.features import CONTRASTS, RARE, SCALE, Moments, features_of
-from alphasynth.raking.fitted import TINY, Fitted, start, table_term
+from alphasynth.raking.fitted import TINY, Fitted, start
 from alphasynth.raking.moments import all_moments
 from alphasynth.raking.one_way import OneWay, one_way
 from alphasynth.raking.pool import draw_given, draw_tree, pair_table
@@ -67,7 +67,7 @@ def fit(
         made = [np.bincount(m.place(codes), fitted.weights, m.size) for m in left]
         worst = left.pop(table.worst(left, made, "choice", choice))
         (noisy,) = table.counts([worst], "more", parts.more / parts.pairs_more)
-        fitted.terms.append(table_term(worst, noisy, codes, fitted.weights))
+        fitted.add(worst, noisy)
         fitted.rake(BETWEEN)
     fitted.rake(LAST)
     fitted.finish()
