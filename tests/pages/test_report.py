@@ -228,6 +228,18 @@ def test_too_many_distinct_rows_leave_the_covariates_out(alone, monkeypatch):
     assert "Spearman" not in said
 
 
+@pytest.mark.slow
+def test_the_number_of_distinct_rows_is_not_seen_on_the_public_page(alone, monkeypatch):
+    """Its columns are chosen by how many rows there are, which is public, whether few or many of them differ."""
+    monkeypatch.setattr("alphasynth.runs.results.MOST_ROWS", 50)
+    found = []
+    for name, ages in (("few", 2), ("many", 60)):
+        visits().assign(age=np.arange(len(visits())) % ages).to_csv("t.csv", index=False)
+        assert synthesize("t.csv", "--formula", "visits ~ age", "--public", "age", "--m", "1", "--out", name) == 0
+        found.append([table.column_names for table in read_run(Path(name)).release.tables])
+    assert found[0] == found[1] == [("visits",)]
+
+
 def changed(**fields):
     path = Path("run/release/guarantee.json")
     path.write_text(json.dumps({**read(path), **fields}))

@@ -129,6 +129,22 @@ def test_words_of_a_whole_table(folder, capsys):
     assert "One draw gives estimates, and no honest interval." in public
 
 
+def test_no_single_record_decides_which_column_the_public_page_of_a_large_table_shows(folder, monkeypatch, tmp_path):
+    """Not even where it is the only one that has a value there."""
+    for module in ("whole_table", "results"):
+        monkeypatch.setattr(f"alphasynth.runs.{module}.MOST_VALUES", 4 * 299)
+    columns = tmp_path / "columns.toml"
+    columns.write_text(COLUMNS.replace("levels = [false, true]", 'levels = [1, 2]\nmissing = "model"'))
+    options = ["--columns", columns, "--mechanism", "Raked", "--epsilon", "4", "--m", "2", "--quiet"]
+    shown = []
+    for there in (0, 1):
+        owner = np.where(np.arange(300) < there, 1.0, np.nan)
+        people().assign(owner=owner).to_parquet(tmp_path / f"{there}.parquet")
+        assert run("synthesize", tmp_path / f"{there}.parquet", *options, "--out", tmp_path / f"run{there}") == 0
+        shown.append([table.column_names for table in read_run(tmp_path / f"run{there}").release.tables])
+    assert shown == [[("owner",)] * 2] * 2
+
+
 def test_pages_of_a_large_table_compare_samples_and_say_so(folder, monkeypatch, tmp_path):
     monkeypatch.setattr("alphasynth.runs.whole_table.MOST_VALUES", 4 * 299)
     monkeypatch.setattr("alphasynth.runs.whole_table.SAMPLED_ROWS", 120)

@@ -25,8 +25,9 @@ from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.runs.files import Kept
 from alphasynth.runs.folder import CONFIDENTIAL, RELEASE, SUMMARY
 from alphasynth.runs.settings import fits
+from alphasynth.runs.whole_table import MOST_VALUES
 from alphasynth.synthesis.release import Release
-from alphasynth.synthesis.statements import declared_gaps
+from alphasynth.synthesis.statements import declared_facts, declared_gaps
 from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.gaps import indicator_of
 from alphasynth.tables.grouping import Grouped, Stored, Streamed
@@ -79,13 +80,34 @@ def results_of(release: Release, kept: Kept) -> RunResults:
     there = [*release.tables[0].column_names, *map(indicator_of, gaps)]
     records = _alone(records) if left_out else _released(records, there)
     names = [name for name in records.columns if name in release.tables[0].column_names]
-    few: list[pa.Table] = []
+    public = _read_for_public(release, list(kept.records.columns))
+    compared: Sequence[Any] = public.tables
     if is_sample(release.guarantee, records):
-        few = [table.sample(names, records.n) for table in release.tables if isinstance(table, Streamed)]
-    at_hand = [records.response] if few else names  # the public page shows one column, of all rows
-    release = replace(release, tables=tuple(_Read.of(table, at_hand) for table in release.tables))
-    tables = tuple(conform(records, read_records(table, names, gaps)) for table in few or release.tables)
-    return RunResults(release, kept.summary, kept.settings, records, tables, kept.rounds, left_out)
+        compared = [table.sample(names, records.n) for table in release.tables if isinstance(table, Streamed)]
+    elif not set(names) <= set(public.tables[0].column_names):
+        compared = [_Read.of(table, names) for table in release.tables]
+    tables = tuple(conform(records, read_records(table, names, gaps)) for table in compared)
+    return RunResults(public, kept.summary, kept.settings, records, tables, kept.rounds, left_out)
+
+
+def _read_for_public(release: Release, columns: Sequence[str]) -> Release:
+    """The release with its tables' distinct rows at hand for the public page: of large tables on one of the columns.
+
+    Public facts alone decide on which, never how many distinct rows or which gaps the records have.
+    """
+    guarantee, there = release.guarantee, release.tables[0].column_names
+    names = [name for name in columns if name in there]
+    large = guarantee.n * len(names) > MOST_VALUES if guarantee.measured else guarantee.n > MOST_ROWS
+    names = [_last_number(guarantee, names)] if large else names
+    return replace(release, tables=tuple(_Read.of(table, names) for table in release.tables))
+
+
+def _last_number(guarantee: PublicGuarantee, names: Sequence[str]) -> str:
+    """The last synthetic column that is not declared to hold text or dates, or else the last one of all."""
+    facts, made = declared_facts(guarantee), {entry["column"] for entry in guarantee.columns}
+    columns = [name for name in names if name in made] or list(names)
+    other = [name for name, fact in facts.items() if fact.dates or isinstance((*fact.levels, 0)[0], str)]
+    return ([name for name in columns if name not in other] or columns)[-1]
 
 
 def is_sample(guarantee: PublicGuarantee, records: Records) -> bool:
