@@ -24,7 +24,7 @@ from alphasynth.mechanisms.rounds import weightings
 from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.guarantee import Guarantee
-from alphasynth.privacy.randomness import Key, child
+from alphasynth.privacy.randomness import Key, child, key_of
 from alphasynth.raking.columns import Columns
 from alphasynth.synthesis.generation import TableMaker
 from alphasynth.synthesis.outcome import carry_out, new_rows, scored_terms
@@ -99,7 +99,7 @@ class Synthesizer(Request):
         `CalibrationError` for an epsilon that cannot be met; the synthesizer is then as it was before.
         """
         records, layout, grouped, model = read(self, table)
-        key = np.random.SeedSequence(self.seed)  # without a seed, 128 bits of the operating system's entropy
+        key = key_of(self.seed)
         unit = None if grouped is None else grouped.unit
         max_rows = 1 if unit is None else unit.max_rows
         carried = carry_out(child(key, 0), self, model, records, watch, max_rows)
@@ -228,7 +228,7 @@ class Synthesizer(Request):
         of a black-box audit on each side. Raises `InputError`.
         """
         named = (audits,) if isinstance(audits, str) else audits
-        return audit(np.random.SeedSequence(self.seed), self.subject_, named, canaries, most, trials)
+        return audit(key_of(self.seed), self.subject_, named, canaries, most, trials)
 
     @property
     def weightings_(self) -> tuple[Weighting, ...]:
@@ -255,7 +255,7 @@ class Synthesizer(Request):
         """The tables of `sample`, not simulated yet: each can be had in chunks, where it would not fit in memory."""
         fitted = self._fitted
         # With a seed the same rows come again; without one, new entropy decides them each time.
-        key = child(fitted.key, 2) if self.seed is not None else np.random.SeedSequence()
+        key = child(fitted.key, 2) if self.seed is not None else key_of(None)
         columns = [thetas(column.draws.take(fitted.picked)) for column in fitted.trail.fits[-1].columns]
         makers = [TableMaker(fitted.bound, drawn) for drawn in zip(*columns, strict=True)]
         return synthesize(key, makers, fitted.layout, self.rows, self.tables_per_draw)

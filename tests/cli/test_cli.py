@@ -17,6 +17,7 @@ import alphasynth as syn
 from alphasynth import catalogue
 from alphasynth.mechanisms.mechanism import NAMES
 from alphasynth.models.families import FAMILIES
+from alphasynth.privacy.randomness import Unseeded
 from alphasynth.runs.from_settings import SAMPLERS
 from command_line import HUGE, NO_CLAIM, OPTIONS, read, run, synthesize, visits
 
@@ -122,20 +123,19 @@ def test_without_a_seed_each_run_differs(table):
 
 def test_entropy_of_the_operating_system_decides_each_release(table, monkeypatch):
     """At least 128 bits for the pick and 128 for the rows, asked of the operating system and of nothing else."""
-    bits = []
-    original = np.random.SeedSequence
+    made, begin = [], Unseeded.__init__
 
-    def recorded(*args, **kwargs):
-        made = original(*args, **kwargs)
-        if not args or args[0] is None:
-            bits.append(made.entropy)
-        return made
+    def recorded(self, entropy=None, *rest):
+        begin(self, entropy, *rest)
+        if entropy is None:
+            made.append((self.entropy, self.hidden))
 
-    monkeypatch.setattr(np.random, "SeedSequence", recorded)
+    monkeypatch.setattr(Unseeded, "__init__", recorded)
     assert synthesize(table, "--epsilon", 8) == 0
-    assert len(bits) == 2
-    assert bits[0] != bits[1]
-    assert all(entropy.bit_length() > 96 for entropy in bits)  # 128 bits; that the first 32 are 0 has odds of 1 in 2^32
+    assert len(made) == len(set(made)) == 2
+    for entropy, hidden in made:
+        assert entropy.bit_length() > 96  # 128 bits; that the first 32 are 0 has odds of 1 in 2^32
+        assert len(set(hidden)) > 16  # of 32 bytes; odds of fewer are below 1 in 2^30
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from scipy import stats
 
 from alphasynth.privacy import exponential
 from alphasynth.privacy.exponential import accept_exp, draw
-from alphasynth.privacy.randomness import Stream
+from alphasynth.privacy.randomness import Stream, child, key_of, without_hidden
 
 
 def stream(*seed: int) -> Stream:
@@ -143,3 +143,15 @@ def test_keys_without_a_seed_hold_the_operating_systems_entropy(monkeypatch):
     keys = [np.random.SeedSequence() for _ in range(50)]
     assert len({key.entropy for key in keys}) == 50
     assert min(key.entropy.bit_length() for key in keys) > 100
+
+
+def test_noise_is_not_decided_by_what_generators_are_made_from():
+    """Entropy and path of a key without a seed do not tell its stream; a child derived again does."""
+    key = key_of(None)
+    for own in (key, child(key, 3, 1)):
+        told = np.random.SeedSequence(own.entropy, spawn_key=own.spawn_key)
+        assert np.random.default_rng(told).integers(2**63) == np.random.default_rng(own).integers(2**63)
+        assert Stream(told).bits(128) != Stream(own).bits(128)
+        assert Stream(without_hidden(own)).bits(128) == Stream(told).bits(128)
+    assert Stream(child(key, 3, 1)).bits(128) == Stream(child(key, 3, 1)).bits(128)
+    assert Stream(key_of(7)).bits(128) == Stream(np.random.SeedSequence(7)).bits(128)

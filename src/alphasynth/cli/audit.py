@@ -74,19 +74,18 @@ def audit(
     from alphasynth.cli.progress import shown_on
 
     with shown_on(sys.stderr, quiet or as_json, SIGNALS) as tell:
-        import numpy as np
-
         from alphasynth.audits import finding
         from alphasynth.audits.audit import AUDITS, MOST_ROWS
         from alphasynth.audits.audit import audit as run_audits
         from alphasynth.audits.whole_tables import audit_whole_table
+        from alphasynth.privacy.randomness import key_of
         from alphasynth.runs.clock import Stage
         from alphasynth.runs.from_settings import open_settings, raked_of, synthesizer_of
 
         unknown = [name for name in wanted or () if name not in AUDITS]
         if unknown:
             raise InputError(f"--audits must be among {', '.join(AUDITS)}, found {', '.join(unknown)}")
-        key, told = np.random.SeedSequence(settings.seed), lambda *stage: tell(Stage(*stage))
+        key, told = key_of(settings.seed), lambda *stage: tell(Stage(*stage))
         if settings.columns is not None:
             _refuse_others(wanted, extra, neighbours)
             findings = [audit_whole_table(key, raked_of(settings), open_settings(settings), trials, told)]

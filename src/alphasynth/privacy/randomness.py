@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 Key = np.random.SeedSequence
-# Bytes of the stream that are made at a time.
-CHUNK = 1 << 13
+# Bytes of the stream that are made at a time; of what a key without a seed hides.
+CHUNK, HIDDEN = 1 << 13, 32
+
+
+class Unseeded(np.random.SeedSequence):
+    """A key of the operating system's entropy, and more of it that `Stream` reads and generators of NumPy's do not.
+
+    These are not cryptographic: who sees enough of their numbers may come to the entropy that they were made from, and
+    must not come to the noise.
+    """
+
+    def __init__(
+        self, entropy: int | Sequence[int] | None = None, spawn_key: tuple[int, ...] = (), hidden: bytes = b""
+    ) -> None:
+        """A new key, or a child of one."""
+        super().__init__(entropy, spawn_key=spawn_key)
+        self.hidden = hidden or secrets.token_bytes(HIDDEN)
+
+
+def key_of(seed: int | None) -> Key:
+    """The key of a seed; without one, a new key that nobody knows."""
+    return Unseeded() if seed is None else np.random.SeedSequence(seed)
 
 
 @dataclass
@@ -50,11 +72,20 @@ class Stream:
 
     def _next_chunk(self) -> bytes:
         # The words are told apart by their number and width, so no two keys make the same input.
-        words = [self.key.entropy, *self.key.spawn_key, self._number]
+        hidden = [self.key.hidden] if isinstance(self.key, Unseeded) else []
+        words = [*hidden, self.key.entropy, *self.key.spawn_key, self._number]
         self._number += 1
         return hashlib.shake_256(repr(words).encode()).digest(CHUNK)
 
 
+def without_hidden(key: Key) -> Key:
+    """The same for generators, but noise cannot be had from it again: for what is kept once noise was added."""
+    return np.random.SeedSequence(key.entropy, spawn_key=key.spawn_key)
+
+
 def child(key: Key, *path: int) -> Key:
     """A key derived from another; nothing is consumed, so it can be derived again."""
-    return np.random.SeedSequence(key.entropy, spawn_key=(*key.spawn_key, *path))
+    spawn_key = (*key.spawn_key, *path)
+    if isinstance(key, Unseeded):
+        return Unseeded(key.entropy, spawn_key, key.hidden)
+    return np.random.SeedSequence(key.entropy, spawn_key=spawn_key)

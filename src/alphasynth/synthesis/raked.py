@@ -19,7 +19,7 @@ from alphasynth.models.confirmation import confirm, refuse
 from alphasynth.privacy.accounting import written
 from alphasynth.privacy.approximate import rho_of_row
 from alphasynth.privacy.guarantee import Guarantee
-from alphasynth.privacy.randomness import Key, Stream, child
+from alphasynth.privacy.randomness import Key, Stream, child, key_of, without_hidden
 from alphasynth.privacy.scopes import STRICT
 from alphasynth.privacy.spending import Spending
 from alphasynth.privacy.strict_terms import NoisySums, StrictTerms
@@ -143,10 +143,7 @@ class RakedSynthesizer:
     @one_thread()
     def fit(self, table: Frame | Streamed, watch: Watch = ignore) -> RakedSynthesizer:
         """Measure a table with noise and rake a pool to it; raise `InputError` for values that were not declared."""
-        key = np.random.SeedSequence(self.seed)
-        # Noise has entropy of its own: what makes rows is no cryptographic generator, and who inverts it must not come
-        # to the noise.
-        noise = key if self.seed is not None else np.random.SeedSequence()
+        key = key_of(self.seed)
         unit = table.unit if isinstance(table, Streamed) else None
         exact = self._sums_of(table)
         n = exact.n if self._held is None else self._held
@@ -155,7 +152,7 @@ class RakedSynthesizer:
         max_rows = 1 if unit is None else unit.max_rows
         row = written(self.epsilon) if self.delta is None else Fraction(rho_of_row(self.epsilon, self.delta, max_rows))
         spending = Spending(row * (max_rows if self.delta is None else max_rows**2), pure=self.delta is None)
-        stream, rng = Stream(child(noise, 0)), np.random.default_rng(child(key, 1))
+        stream, rng = Stream(child(key, 0)), np.random.default_rng(child(key, 1))
         confidential = Confidential(exact, stream, spending, n, max_rows)
         if self.columns.weight is not None:
             confidential = confidential.weighed(Weights(HEAVIEST, FOR_WEIGHTS))
@@ -163,7 +160,7 @@ class RakedSynthesizer:
         assert sum(cost for _, cost in spending.spent) == spending.total, "all of the budget is spent, and no more"
         sums = stated(spending.measured, n, confidential.most, confidential.each)
         guarantee = self._guarantee(n, unit, sums, None if self.delta is None else float(row))
-        self._outcome = _Outcome(key, fitted, self._layout(table), guarantee)
+        self._outcome = _Outcome(without_hidden(key), fitted, self._layout(table), guarantee)
         return self
 
     def _sums_of(self, table: Frame | Streamed) -> Exact:
@@ -237,7 +234,7 @@ class RakedSynthesizer:
     def simulations(self) -> list[Simulation]:
         """The tables of `sample`, not made yet: each can be had in chunks."""
         fitted = self._fitted
-        key = child(fitted.key, 2) if self.seed is not None else np.random.SeedSequence()
+        key = child(fitted.key, 2) if self.seed is not None else key_of(None)
         rows = self.rows or fitted.guarantee.n
         makers = [
             PoolMaker(child(key, self.m, number), fitted.fitted, self.columns, fitted.guarantee.n, rows, self.m > 1)
