@@ -132,9 +132,10 @@ def test_every_source_sums_as_rows_one_by_one(columns, rows, length, most):
         moments.vectors([np.array([cell(cells, row)]) for cells in columns.cells()])[0].astype(object) for row in rows
     ]
     weights = [weight(columns, row) for row in rows]
+    squares = len(rows) if columns.weight is None else sum((w**2 + 512) // 1_024 for w in weights)
     sums = sum(vector * times for vector, times in zip(vectors, weights, strict=True))
     for source in (held, passed):
-        assert (source.n, source.weight) == (len(rows), sum(weights))
+        assert (source.n, *source.weights) == (len(rows), sum(weights), squares)
         for margin, counts in zip(asked, source.counts(asked), strict=True):
             assert counts.dtype == np.int64
             assert counts.tolist() == slowly(columns, rows, margin)

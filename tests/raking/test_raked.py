@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,8 +14,9 @@ from alphasynth.raking.cells import Cells
 from alphasynth.raking.exact import Held
 from alphasynth.raking.fitted import draw_rows, redraw, sample_rows
 from alphasynth.raking.raked import fit
+from alphasynth.raking.reading import HEAVIEST
 from alphasynth.raking.settings import Raked
-from alphasynth.raking.sums import Confidential
+from alphasynth.raking.sums import Confidential, Weights
 from alphasynth.tables.declared import Declared
 
 COLUMNS = (
@@ -117,6 +119,30 @@ def test_counts_of_pairs_make_counts_of_columns_better():
         term.noisy, term.noise = np.bincount(margin.place(codes), minlength=margin.size).astype(float), 1e-6
     fitted.settle()
     assert max(off()) < 0.1
+
+
+def test_rows_scatter_as_a_sample_with_a_design_effect_does():
+    codes = people(2_000)
+    fitted = fit(np.random.default_rng(1), confidential(codes, 1)[0], COLUMNS, SETTINGS)
+    share = fitted.weights @ fitted.codes[3] / fitted.weights.sum()
+    for effect in (1.0, 3.0):
+        rng, weighed = np.random.default_rng(7), replace(fitted, design_effect=effect)
+        shares = np.array([sample_rows(rng, weighed, 2_000)[3].mean() for _ in range(400)])
+        spread = ((shares - share) ** 2).mean() / (effect * share * (1 - share) / 2_000)
+        assert 0.79 < spread < 1.21  # three standard errors of 400 squares' mean
+
+
+def test_columns_tell_what_a_row_weighs():
+    """Weights' own part tells it to a fifth or so; counts of four columns, which all add up to it, to a few per cent."""
+    codes, weights = people(600), np.random.default_rng(2).integers(100, HEAVIEST, 600)
+    first, last = [], []
+    for seed in range(6):
+        stream, spending = Stream(np.random.SeedSequence(seed)), Spending(Fraction(1, 20), pure=False)
+        table = Confidential(Held.of(codes, weights), stream, spending, 600)
+        table = table.weighed(Weights(HEAVIEST, Fraction(1, 100)))
+        first.append(table.each / weights.mean() - 1)
+        last.append(fit(np.random.default_rng(1), table, COLUMNS, SETTINGS).each / weights.mean() - 1)
+    assert np.sqrt(np.mean(np.square(last))) < 0.5 * np.sqrt(np.mean(np.square(first)))
 
 
 def test_one_column_and_few_rows_work():

@@ -16,6 +16,7 @@ from alphasynth.raking.cells import Cells
 from alphasynth.raking.exact import Held
 from alphasynth.raking.features import Features, Moments, features_of
 from alphasynth.raking.moments import all_moments, exact_sums
+from alphasynth.raking.reading import HEAVIEST
 from alphasynth.raking.sums import Confidential, Margin, Noisy, Weights
 from alphasynth.tables.declared import Declared
 
@@ -101,17 +102,46 @@ def test_weighted_sums_move_by_no_more_than_is_said(pair, weights, seed):
     assert sum(cost for _, cost in one._spending.spent) == one._spending.total, "weights' part and all others"
 
 
-@given(st.lists(st.integers(0, 7), min_size=1, max_size=15), st.integers(1, 3))
-def test_the_sum_of_weights_moves_by_no_more_than_is_said(weights, unit):
+@given(st.lists(st.integers(0, HEAVIEST), min_size=1, max_size=15), st.integers(1, 3))
+def test_sums_of_weights_and_of_their_squares_move_by_no_more_than_is_said(weights, unit):
     size = len(weights)
     tables = [
         confidential((np.zeros(rows, np.int64),), unit, None, np.array(weights[:rows], np.int64))
         for rows in (size, max(size - unit, 0))
     ]
     for table in tables:
-        table.weighed(Weights(7, Fraction(1, 10)))
+        table.weighed(Weights(HEAVIEST, Fraction(1, 10)))
     (first, moves), (second, _) = (table._spending.told for table in tables)
-    assert abs(int(first[0] - second[0])) <= moves.absolute == 7 * unit
+    assert first.tolist() == [sum(weights), sum(round(weight**2 / HEAVIEST + 1e-9) for weight in weights)]
+    assert np.abs(first - second).sum() <= moves.absolute == 2 * HEAVIEST * unit
+    assert ((first - second) ** 2).sum() <= moves.square == 2 * (HEAVIEST * unit) ** 2
+
+
+def weighted(weights, rho) -> Confidential:
+    codes, spending = (np.arange(len(weights)) % 2,), Spending(Fraction(rho), False)
+    table = Confidential(Held.of(codes, weights), Stream(np.random.SeedSequence(1)), spending, len(weights))
+    return table.weighed(Weights(HEAVIEST, Fraction(1, 2)))
+
+
+def test_weights_tell_a_design_effect_between_one_and_what_they_can_have():
+    rng = np.random.default_rng(4)
+    weights = rng.integers(1, HEAVIEST, 5_000)
+    true = len(weights) * (weights**2).sum() / weights.sum() ** 2
+    np.testing.assert_allclose(weighted(weights, 100).design_effect, true, rtol=0.01)
+    for rho in (Fraction(1, 10**9), Fraction(1, 10**7)):  # noise of any size
+        table = weighted(weights[:20], rho)
+        assert 1 <= table.design_effect <= max(HEAVIEST / table.each, 1)
+    assert confidential((np.array([0, 1]),), 1).design_effect == 1
+
+
+def test_columns_counts_say_what_a_row_weighs_by_how_well_they_know():
+    """Two numbers of all rows: what weights said, 1,000 to a variance of `unsure`, and 1,300 to a third of that."""
+    table = replace(weighted(np.full(1_000, 300), 1), each=300.0, unsure=90.0)
+    found = table.told([Noisy(np.array([1_300.0]), 30.0)])
+    np.testing.assert_allclose(found.each, 300 * (1_000 / 90 + 1_300 / 30) / (1 / 90 + 1 / 30) / 1_000)
+    np.testing.assert_allclose(found.unsure, 22.5 / 1.225**2)
+    plain = confidential((np.array([0, 1]),), 1)
+    assert plain.told([Noisy(np.array([7.0]), 1.0)]) is plain, "where none are, the number of rows is known"
 
 
 @given(neighbours(), st.integers(0, 1_000_000), st.integers(1, 40_000))
@@ -168,10 +198,14 @@ def test_scores_move_by_no_more_beside_fits_that_no_float_holds(pair, fit, each)
     assert np.abs(one._spending.told[0] - two._spending.told[0]).max() <= unit
 
 
+# Numbers that are known of a table without spending: public ones, and what noisy sums have told.
+PUBLIC = {"n", "rows_of_unit", "each", "most", "unsure", "squares", "design_effect"}
+
+
 def test_nothing_else_passes():
     """All that a confidential table has for others to call returns noisy sums or the number of a choice."""
     public = [name for name in vars(Confidential) if not name.startswith("_")]
-    assert set(public) - {"n", "rows_of_unit", "each", "most"} == {"counts", "worst", "moments", "deviation", "weighed"}
+    assert set(public) - PUBLIC == {"counts", "worst", "moments", "deviation", "weighed", "told"}
     assert {field.name for field in dataclasses.fields(Noisy)} == {"sums", "variance"}
     assert "codes" not in repr(confidential((np.array([0, 1, 2]),), 1))
     assert "read" not in repr(confidential((np.array([0, 1, 2]),), 1))
@@ -190,7 +224,8 @@ def test_what_is_public_of_a_table_has_no_exact_sum():
     table = Confidential(Untouched(), Stream(np.random.SeedSequence(1)), spending, 10, 2)
     public = [name for name in dir(table) if not name.startswith("_")]
     values = {name: getattr(table, name) for name in public if not callable(getattr(table, name))}
-    assert values == {"n": 10, "rows_of_unit": 2, "each": 1.0, "most": 2}
+    assert values == dict(zip(sorted(PUBLIC), (1.0, 1.0, 2, 10, 2, 0.0, 0.0), strict=True))
+    assert table.told([Noisy(np.array([12.0]), 1.0)]) is table
     assert table.deviation(100, 5, Fraction(1, 2)) > 0
     assert spending.spent == []
     asked = {
@@ -199,7 +234,7 @@ def test_what_is_public_of_a_table_has_no_exact_sum():
         "moments": lambda t: t.moments(own_moments(), "m", EIGHTH),
         "weighed": lambda t: t.weighed(Weights(7, Fraction(1, 8))),
     }
-    assert {name for name in public if callable(getattr(table, name))} == {*asked, "deviation"}
+    assert {name for name in public if callable(getattr(table, name))} == {*asked, "deviation", "told"}
     codes = tuple(np.zeros(10, np.int64) for _ in SIZES)
     for number, ask in enumerate(asked.values(), start=1):
         ask(Confidential(Held.of(codes), Stream(np.random.SeedSequence(1)), spending, 10))

@@ -105,7 +105,7 @@ def sums(exact, columns: Columns) -> list[np.ndarray]:
     features = [features_of(each, np.full(each.size, 1 / each.size), 2) for each in cells]
     rng = np.random.default_rng(3)
     moments = replace(all_moments(features, [rng.integers(0, c.size, 99) for c in cells]), length=5_000)
-    return [np.array([exact.n, exact.weight]), *exact.counts(margins), exact.moments(moments)]
+    return [np.array([exact.n, *exact.weights]), *exact.counts(margins), exact.moments(moments)]
 
 
 @pytest.mark.parametrize("columns", [PLAIN, WEIGHED], ids=["plain", "weighed"])

@@ -282,7 +282,7 @@ def test_survey_weights_make_tables_of_the_population():
         assert made[name].mean() == pytest.approx(np.average(table[name], weights=table["w"]), rel=0.01)
     stated = s.guarantee_.public()
     assert stated.weighted_by == "w, at most 60.0 each"
-    assert stated.measured[0].what == "the sum of weights"
+    assert stated.measured[0].what == "sums of weights and of their squares"
     assert sum(each.cost for each in stated.measured) == pytest.approx(stated.rho, rel=1e-12)
     for wrong in (-1.0, np.nan, np.inf):
         with pytest.raises(InputError, match="the weight, must hold numbers of at least 0"):

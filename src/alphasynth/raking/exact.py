@@ -17,7 +17,7 @@ from alphasynth.errors import InputError
 from alphasynth.raking.columns import Columns
 from alphasynth.raking.features import Moments
 from alphasynth.raking.moments import exact_sums
-from alphasynth.raking.reading import NO_ROWS, Read, joined, read_parts
+from alphasynth.raking.reading import NO_ROWS, Read, joined, read_parts, squares
 from alphasynth.raking.sums import Exact, Margin
 from alphasynth.tables.grouping import Adding, Streamed
 
@@ -77,9 +77,10 @@ class Held:
         return len(self._records.codes[0])
 
     @property
-    def weight(self) -> int:
-        """How often they count, all together."""
-        return self.n if self._records.weights is None else int(self._records.weights.sum())
+    def weights(self) -> tuple[int, int]:
+        """How often they count, all together, and the sum of the weights' squares."""
+        weights = self._records.weights
+        return (self.n, self.n) if weights is None else (int(weights.sum()), int(squares(weights).sum()))
 
     def counts(self, margins: Sequence[Margin]) -> list[np.ndarray]:
         """Counts (cells,) of each table."""
@@ -103,7 +104,7 @@ class Pass:
     @property
     def sizes(self) -> list[int]:
         """How many numbers each of these is."""
-        return [2, *(margin.size for margin in self.margins), 0 if self.moments is None else self.moments.size]
+        return [3, *(margin.size for margin in self.margins), 0 if self.moments is None else self.moments.size]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> np.ndarray:
         """Sums over the rows of some batches."""
@@ -111,7 +112,7 @@ class Pass:
         for read in read_parts(self.columns, batches):
             held = Held(read)
             moments = [] if self.moments is None else [held.moments(self.moments)]
-            found += np.concatenate([[held.n, held.weight], *held.counts(self.margins), *moments])
+            found += np.concatenate([[held.n, *held.weights], *held.counts(self.margins), *moments])
         return found
 
 
@@ -122,7 +123,7 @@ class Passes:
     columns: Columns
     add: Callable[[Adding], np.ndarray] = field(repr=False)
     n: int
-    weight: int
+    weights: tuple[int, int]
     _fine: list[np.ndarray] = field(repr=False)
     _pairs: dict[tuple[int, ...], np.ndarray] = field(repr=False)
     _made: dict[Margin, np.ndarray] = field(default_factory=dict, repr=False)
@@ -135,12 +136,12 @@ class Passes:
         pairs = [Margin((a, b), (cells[a].block, cells[b].block)) for a, b in _pairs_of(len(cells))]
         margins += pairs if sum(pair.size for pair in pairs) <= most else []
         asked = Pass(columns, tuple(margins))
-        (n, weight), *found = _split(add(asked), asked.sizes)
+        (n, *weights), *found = _split(add(asked), asked.sizes)
         if not n:
             raise InputError(NO_ROWS)
         ends = zip(margins[len(cells) :], found[len(cells) :], strict=False)
         tables = {margin.columns: counts.reshape(margin.shape) for margin, counts in ends}
-        return cls(columns, add, int(n), int(weight), found[: len(cells)], tables)
+        return cls(columns, add, int(n), (int(weights[0]), int(weights[1])), found[: len(cells)], tables)
 
     def counts(self, margins: Sequence[Margin]) -> list[np.ndarray]:
         """Counts (cells,) of each table: from the first pass, or else all together from another."""
@@ -157,7 +158,7 @@ class Passes:
 
     def _again(self, asked: Pass) -> list[np.ndarray]:
         seen, *found = _split(self.add(asked), asked.sizes)
-        if tuple(seen) != (self.n, self.weight):
+        if tuple(seen) != (self.n, *self.weights):
             raise InputError(CHANGED)
         return found
 

@@ -34,7 +34,8 @@ class Fitted:
     `terms` are what the weights were fitted to: the number of rows, counts of the columns' blocks, then all else.
     `margins` are the tables that rows are to agree with; `one`, `features` and `sums` what was measured of columns,
     `pairs` of which pairs counts were, and `vectors` (rows, D) the rows' features. An `unbiased` fit follows what was
-    measured even where that is noise.
+    measured even where that is noise. Of survey weights, `each` is what a row weighs on average, and the
+    `design_effect` how many times its variance they make an estimate's.
     """
 
     codes: list[np.ndarray] = field(repr=False)
@@ -48,6 +49,8 @@ class Fitted:
     sums: Noisy = field(repr=False)
     pairs: list[Margin] = field(repr=False)
     unbiased: bool = False
+    each: float = 1.0
+    design_effect: float = 1.0
 
     @property
     def n(self) -> int:
@@ -199,8 +202,11 @@ def draw_rows(rng: np.random.Generator, fitted: Fitted, rows: int) -> list[np.nd
 
 
 def sampled(rng: np.random.Generator, fitted: Fitted, rows: int) -> np.ndarray:
-    """Numbers (rows,) of rows of the pool, drawn at random."""
-    steps = np.cumsum(fitted.weights)
+    """Numbers (rows,) of rows of the pool, drawn at random, scattering as a sample with that design effect does."""
+    weights, more = fitted.weights, fitted.design_effect - 1
+    if more > 0:
+        weights = more * rng.gamma(weights / more) + TINY * weights
+    steps = np.cumsum(weights)
     return np.searchsorted(steps, rng.random(rows) * steps[-1], side="right")
 
 

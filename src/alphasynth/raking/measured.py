@@ -14,7 +14,7 @@ from alphasynth.raking.features import SCALE
 from alphasynth.raking.moments import USUAL
 
 WORDS = {
-    "weights": "the sum of weights",
+    "weights": "sums of weights and of their squares",
     "blocks": "counts of each column's blocks",
     "cells": "counts of each column's fine cells",
     "choice": "choices of pairs",

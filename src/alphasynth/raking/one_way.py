@@ -40,14 +40,21 @@ class OneWay:
         return np.bincount(self.cells, self.fine)
 
 
-def one_way(table: Confidential, columns: Sequence[Cells], parts: Parts) -> list[OneWay]:
-    """One-way counts of all columns: of blocks, and with less of the budget of fine cells."""
+def one_way(table: Confidential, columns: Sequence[Cells], parts: Parts) -> tuple[Confidential, list[OneWay]]:
+    """One-way counts of all columns: of blocks, and with less of the budget of fine cells.
+
+    And the table once more: each column's counts add up to the number of rows, which says what one weighs.
+    """
     blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
     shares = [math.isqrt(100 * cells.blocks) for cells in columns]
     noisy = [
         table.counts([each], "blocks", parts.blocks * Fraction(share, sum(shares)))[0]
         for each, share in zip(blocks, shares, strict=True)
     ]
+    before = table.each
+    table = table.told([Noisy(each.sums.sum(keepdims=True), len(each.sums) * each.variance) for each in noisy])
+    part = before / table.each
+    noisy = [Noisy(part * each.sums, part**2 * each.variance) for each in noisy]
     finer = [j for j, cells in enumerate(columns) if cells.size > cells.blocks]
     margins = [Margin((j,), (np.arange(columns[j].size),)) for j in finer]
     fine = dict(zip(finer, table.counts(margins, "cells", parts.cells), strict=True)) if finer else {}
@@ -63,7 +70,7 @@ def one_way(table: Confidential, columns: Sequence[Cells], parts: Parts) -> list
             ]
             counts = np.concatenate(inside)
         found.append(OneWay(each, counts, to[cells.block]))
-    return found
+    return table, found
 
 
 def block_counts(cells: Cells, noisy: Noisy, n: int) -> np.ndarray:

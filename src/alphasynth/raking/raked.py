@@ -49,7 +49,7 @@ def fit(
 ) -> Fitted:
     """Measure a confidential table and fit a weighted pool to what was measured; no row of it breaks a constraint."""
     parts = settings.parts(columns, _scarce(table, columns, settings))
-    one = one_way(table, columns, parts)
+    table, one = one_way(table, columns, parts)
     pairs = [Margin((a, b), (one[a].cells, one[b].cells)) for a, b in itertools.combinations(range(len(columns)), 2)]
     choice = parts.choices / max(len(columns) - 1 + parts.pairs_more, 1)
     tree = choose_tree(table, pairs, one, choice)
@@ -74,7 +74,8 @@ def fit(
     # Rows are to agree with all pairs of a narrow table, and with those of a wide one that were measured.
     rest = set(left)
     agree = pairs if len(pairs) <= MOST_PAIRS else [pair for pair in pairs if pair not in rest]
-    return replace(fitted, margins=[*fitted.margins, *agree])
+    margins = [*fitted.margins, *agree]
+    return replace(fitted, margins=margins, each=table.each, design_effect=table.design_effect)
 
 
 def choose_tree(table: Confidential, pairs: Sequence[Margin], one: Sequence[OneWay], part: Fraction) -> list[Margin]:

@@ -68,6 +68,11 @@ def _weights(weight: SurveyWeight, column: pa.Array) -> np.ndarray:
     return np.rint(np.minimum(numbers / weight.largest, 1.0) * HEAVIEST).astype(np.int64)
 
 
+def squares(weights: np.ndarray) -> np.ndarray:
+    """Squares of weights (n,) on the same scale: whole numbers from 0 to that of the largest, which is 1."""
+    return (weights**2 + HEAVIEST // 2) // HEAVIEST
+
+
 def _values(cells: Cells, declared: Declared, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Numbers, or places among levels of text, with 0 for gaps; and where gaps are."""
     if pa.types.is_dictionary(column.type):

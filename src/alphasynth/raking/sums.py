@@ -61,8 +61,8 @@ class Exact(Protocol):
         ...
 
     @property
-    def weight(self) -> int:
-        """How often they count, all together."""
+    def weights(self) -> tuple[int, int]:
+        """How often they count, all together, and the sum of the weights' squares."""
         ...
 
     def counts(self, margins: Sequence[Margin]) -> list[np.ndarray]:
@@ -76,7 +76,10 @@ class Exact(Protocol):
 
 @dataclass(frozen=True)
 class Weights:
-    """No record has a weight above `largest`; `part` of the budget tells what weights sum to."""
+    """No record has a weight above `largest`; `part` of the budget tells what weights and their squares sum to.
+
+    Squares are on the same scale, that of the largest being `largest`.
+    """
 
     largest: int
     part: Fraction
@@ -87,7 +90,8 @@ class Confidential:
     """A confidential table, of which nothing but noisy sums comes out; how many rows a unit of privacy may have.
 
     With weights a record counts as often as its weight says, and everything is told per row: `each` is what a row
-    weighs on average, a noisy number.
+    weighs on average, a noisy number, `unsure` the variance of the number of rows that it makes, and `squares` the
+    noisy sum of the weights' squares.
     """
 
     _exact: Exact = field(repr=False)
@@ -97,14 +101,36 @@ class Confidential:
     rows_of_unit: int = 1
     _weights: Weights | None = field(default=None, repr=False)
     each: float = 1.0
+    unsure: float = 0.0
+    squares: float = 0.0
     _scored: dict[Margin, tuple[np.ndarray, int]] = field(default_factory=dict, repr=False)
 
     def weighed(self, weights: Weights) -> Confidential:
         """With weights, once it was measured what they sum to."""
-        total, moves = np.array([self._exact.weight]), Sensitivity.of_counts(1, self.rows_of_unit * weights.largest)
-        sums, _ = self._spending.noisy(self._stream, total, moves, "weights", weights.part)
+        exact, moves = np.array(self._exact.weights), Sensitivity.of_counts(2, self.rows_of_unit * weights.largest)
+        sums, variance = self._spending.noisy(self._stream, exact, moves, "weights", weights.part)
         each = max(float(sums[0]), 1.0) / self.n
-        return replace(self, _weights=weights, each=each, _scored={})
+        made = replace(self, _weights=weights, each=each, squares=float(sums[1]), _scored={})
+        return replace(made, unsure=variance / each**2)
+
+    def told(self, rows: Sequence[Noisy]) -> Confidential:
+        """The same, where noisy numbers of all rows tell what one weighs on average better than was known."""
+        if self._weights is None:
+            return self
+        known = [Noisy(np.array([float(self.n)]), self.unsure), *rows]
+        precision = sum(1 / each.variance for each in known)
+        number = sum(float(each.sums[0]) / each.variance for each in known) / precision
+        part = max(number, 1.0) / self.n
+        return replace(self, each=self.each * part, unsure=1 / precision / part**2, _scored={})
+
+    @property
+    def design_effect(self) -> float:
+        """How many times its variance weights make an estimate's, about: 1 without, and no more than they can."""
+        if self._weights is None:
+            return 1.0
+        mean = self.each / self._weights.largest
+        found = self.squares / self._weights.largest / (self.n * mean**2)
+        return min(max(found, 1.0), max(1 / mean, 1.0))
 
     @property
     def most(self) -> int:

@@ -44,7 +44,7 @@ from alphasynth.tables.grouping import ROWS_AT_A_TIME, Streamed, Unit
 MECHANISM = "Raked"
 # With less there is nothing but noise, and too much of it for whole numbers of 64 bits.
 SMALLEST_EPSILON = 1e-9
-# The part of the budget that tells what survey weights sum to.
+# The part of the budget that tells what survey weights and their squares sum to.
 FOR_WEIGHTS = Fraction(1, 100)
 # Options that a columns file may say too.
 KEPT = (RESPONSE, INTERACTIONS)
@@ -158,7 +158,7 @@ class RakedSynthesizer:
             confidential = confidential.weighed(Weights(HEAVIEST, FOR_WEIGHTS))
         fitted = fit(rng, confidential, self.columns.cells(), self.settings, self.columns.constraints)
         assert sum(cost for _, cost in spending.spent) == spending.total, "all of the budget is spent, and no more"
-        sums = stated(spending.measured, n, confidential.most, confidential.each)
+        sums = stated(spending.measured, n, confidential.most, fitted.each)
         guarantee = self._guarantee(n, unit, sums, None if self.delta is None else float(row))
         self._outcome = _Outcome(without_hidden(key), fitted, self._layout(table), guarantee)
         return self
