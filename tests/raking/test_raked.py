@@ -133,7 +133,7 @@ def test_rows_scatter_as_a_sample_with_a_design_effect_does():
 
 
 def test_columns_tell_what_a_row_weighs():
-    """Weights' own part tells it to a fifth or so; counts of four columns, which all add up to it, to a few per cent."""
+    """Weights' own part tells it to a fifth or so; counts of four columns, which add up to it, far better."""
     codes, weights = people(600), np.random.default_rng(2).integers(100, HEAVIEST, 600)
     first, last = [], []
     for seed in range(6):
