@@ -115,6 +115,28 @@ def test_released_folders_are_the_same_byte_by_byte(deaf, kind, unit):
         assert content == folders[1][name], name
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("most", [100, 5_000_000])
+@pytest.mark.filterwarnings("ignore:the run stands without its confidential page")
+def test_the_public_page_does_not_tell_how_the_confidential_one_went(deaf, most, monkeypatch):
+    """Of gaps and dates alone there is nothing to compare; which column stands for a large table is public."""
+    for module in ("whole_table", "results"):
+        monkeypatch.setattr(f"alphasynth.runs.{module}.MOST_VALUES", most)
+    declared = COLUMNS[COLUMNS.index("[column.income]") : COLUMNS.index("[column.rooms]")]
+    Path("columns.toml").write_text(declared)
+    words = (
+        "synthesize {0}.parquet --columns columns.toml --mechanism Raked --epsilon 1 --m 2 --seed 4 --out {0} --quiet"
+    )
+    folders = []
+    for name, table in (("plain", plain(60)), ("odd", odd(60))):
+        table[["day", "income"]].to_parquet(f"{name}.parquet")
+        assert run_command(words.format(name).split()) == 0
+        folders.append({path.name: path.read_bytes() for path in Path(name, "release").iterdir()})
+    assert folders[0] == folders[1]
+    assert not Path("odd/confidential/report.html").exists() or most == 100, "else this shows nothing"
+
+
 INSIDE = ("_exact", "_stream", "_weights", "_spending", "_far", "_scored")
 # What exact sums are made of.
 BELOW = ("_records", "_made", "_fine")

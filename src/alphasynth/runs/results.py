@@ -80,7 +80,7 @@ def results_of(release: Release, kept: Kept) -> RunResults:
     there = [*release.tables[0].column_names, *map(indicator_of, gaps)]
     records = _alone(records) if left_out else _released(records, there)
     names = [name for name in records.columns if name in release.tables[0].column_names]
-    public = _read_for_public(release, list(kept.records.columns))
+    public = read_for_public(release)
     compared: Sequence[Any] = public.tables
     if is_sample(release.guarantee, records):
         compared = [table.sample(names, records.n) for table in release.tables if isinstance(table, Streamed)]
@@ -90,13 +90,12 @@ def results_of(release: Release, kept: Kept) -> RunResults:
     return RunResults(public, kept.summary, kept.settings, records, tables, kept.rounds, left_out)
 
 
-def _read_for_public(release: Release, columns: Sequence[str]) -> Release:
+def read_for_public(release: Release) -> Release:
     """The release with its tables' distinct rows at hand for the public page: of large tables on one of the columns.
 
     Public facts alone decide on which, never how many distinct rows or which gaps the records have.
     """
-    guarantee, there = release.guarantee, release.tables[0].column_names
-    names = [name for name in columns if name in there]
+    guarantee, names = release.guarantee, list(release.tables[0].column_names)
     large = guarantee.n * len(names) > MOST_VALUES if guarantee.measured else guarantee.n > MOST_ROWS
     names = [_last_number(guarantee, names)] if large else names
     return replace(release, tables=tuple(_Read.of(table, names) for table in release.tables))

@@ -27,7 +27,7 @@ from alphasynth.runs.interruption import Interruption
 from alphasynth.runs.ledger import NAME as LEDGER
 from alphasynth.runs.ledger import Ledger
 from alphasynth.runs.report import NAME, write_pages, write_public_page
-from alphasynth.runs.results import release_in, results_of
+from alphasynth.runs.results import read_for_public, release_in, results_of
 from alphasynth.runs.settings import Settings
 from alphasynth.runs.whole_table import write_whole_table
 from alphasynth.synthesis.preparation import delta_spent
@@ -141,7 +141,7 @@ def _audited(synthesizer: Synthesizer | RakedSynthesizer) -> Finding | None:
 def _rendered(run: Path, released: Callable[[], Release], kept: Kept) -> bool:
     """Render the pages; whether the public one stands, which must not tell how the other one went."""
     return _stands("confidential page", lambda: write_pages(run, results_of(released(), kept))) or _stands(
-        "public page", lambda: write_public_page(run, released())
+        "public page", lambda: write_public_page(run, read_for_public(released()))
     )
 
 
