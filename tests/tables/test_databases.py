@@ -214,7 +214,7 @@ def test_a_table_has_one_address_in_the_ledger(tmp_path):
 
 
 def test_a_unit_must_not_be_missing(postgres_url):
-    with pytest.raises(InputError, match="'person', the unit of privacy, must have no missing values, found 5"):
+    with pytest.raises(InputError, match="'person', the unit of privacy, must have no missing values, found some"):
         open_table(f"{postgres_url}::gaps", unit="person", max_rows=1).group(["y"], [])
 
 

@@ -21,6 +21,7 @@ from alphasynth.raking.reading import read_codes
 from alphasynth.synthesis.raked import RakedSynthesizer
 from alphasynth.tables.frames import Frame, to_arrow
 from alphasynth.tables.grouping import Streamed
+from alphasynth.tables.opening import as_declared
 
 # Rows of the tables that are told apart, at least.
 ROWS = 400
@@ -61,7 +62,8 @@ def _rows(synthesizer: RakedSynthesizer, table: Frame | Streamed) -> pa.Table:
     if not isinstance(table, Streamed):
         return to_arrow(table, names)
     synthesizer.check_columns(list(table.column_names), table.names_are_public)
-    return pa.Table.from_batches(list(table.stream(names))).rename_columns(names)
+    rows = as_declared(table, synthesizer.columns.read_as).stream(names)
+    return pa.Table.from_batches(list(rows)).rename_columns(names)
 
 
 def _rarest(columns: Columns, rows: pa.Table) -> int:

@@ -140,6 +140,12 @@ class Columns:
         """The two columns of each interaction."""
         return tuple(two_columns(text, self.names) for text in self.interactions)
 
+    @property
+    def read_as(self) -> dict[str, Declared]:
+        """What is known of every column that is read, the weight among them."""
+        weight = {} if self.weight is None else {self.weight.column: Declared(limits=(0.0, math.inf))}
+        return {**self.declared, **weight}
+
     def toml(self) -> str:
         """As a file."""
         import tomli_w

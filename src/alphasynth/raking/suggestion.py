@@ -17,12 +17,16 @@ from alphasynth.errors import InputError
 from alphasynth.models.suggestion import write_new
 from alphasynth.raking.columns import Columns
 from alphasynth.tables.declared import FIRST_DAY, HEAPS, SKEWED, Declared, day_of
+from alphasynth.tables.engine import MISSING
 from alphasynth.tables.gaps import missing
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.limits import outward
+from alphasynth.tables.opening import is_text_file
 
 # Whole numbers and others with at most this many values are levels; text with more levels than this is left out.
 FEW_WHOLE, FEW_OTHERS, MOST_LEVELS = 20, 64, 1_000
+# How dates are written in text files; a time may follow.
+DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+)?$"
 # A number is skewed where its mean lies within this part of its limits, from the lower one on.
 NEAR_LOWER = 0.2
 # Numbers are heaped that at least this part of the records have, and so many times as many as the median number.
@@ -63,6 +67,8 @@ def _look(table: Stored, name: str) -> Declared | str:
     """What might be declared of a column, or why it is left out."""
     grouped = table.group([name], ())
     values, counts = grouped.columns.column(0), grouped.counts
+    if is_text_file(table) and pa.types.is_string(values.type):
+        values = _of_text(values)
     gone = np.asarray(missing(values))
     gaps = bool(gone.any())
     present, counts = values.filter(pa.array(~gone)), counts[~gone]
@@ -75,6 +81,23 @@ def _look(table: Stored, name: str) -> Declared | str:
     marks = ("levels",) if found.levels else ("limits", "whole", SKEWED, HEAPS)
     marks = ("limits",) if found.dates else marks
     return replace(found, missing="model" if gaps else None, read_off=(*marks, "missing"))
+
+
+def _of_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """What stands in a text file: words for a missing value are gaps, and dates are dates where all values are."""
+    import pyarrow.compute as pc
+
+    trimmed = pc.utf8_trim_whitespace(values)
+    values = pc.if_else(pc.is_in(trimmed, pa.array(MISSING)), None, values)
+    days = pc.if_else(values.is_valid(), pc.utf8_slice_codeunits(trimmed, 0, 10), None)
+    if values.null_count == len(values) or not pc.all(
+        pc.match_substring_regex(trimmed, DATE).filter(values.is_valid())
+    ):
+        return values
+    try:
+        return days.cast(pa.date32())
+    except pa.ArrowInvalid:  # 2021-02-30
+        return values
 
 
 def _facts(values: pa.ChunkedArray, counts: np.ndarray) -> Declared | str:

@@ -27,7 +27,7 @@ from alphasynth.runs.new_folder import new_folder
 from alphasynth.synthesis.checks import check_rows
 from alphasynth.synthesis.raked import MECHANISM, RakedSynthesizer
 from alphasynth.tables.csv_files import TextFormat
-from alphasynth.tables.opening import open_table
+from alphasynth.tables.opening import as_declared, open_table
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _read(asked: TableComparison, columns: Columns, front: RakedSynthesizer) -> 
     """The table's declared columns, and the block of each value; raise `InputError` for what was not declared."""
     stored = open_table(asked.table, text=asked.text, seed=asked.seed)
     front.check_columns(list(stored.column_names), stored.names_are_public)
-    batches = list(stored.stream(columns.names))
+    batches = list(as_declared(stored, columns.declared).stream(columns.names))
     fine = read_codes(columns, batches).codes
     check_rows(asked.delta, len(fine[0]))
     blocks = [cells.block[each] for cells, each in zip(columns.cells(), fine, strict=True)]

@@ -31,7 +31,7 @@ from alphasynth.synthesis.statements import declared_facts, declared_gaps
 from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.gaps import indicator_of
 from alphasynth.tables.grouping import Grouped, Stored, Streamed
-from alphasynth.tables.opening import open_table
+from alphasynth.tables.opening import as_declared, open_table
 from alphasynth.tables.records import Records
 from alphasynth.tables.text_cells import CSV_CELLS
 
@@ -93,9 +93,13 @@ def results_of(release: Release, kept: Kept) -> RunResults:
 def read_for_public(release: Release) -> Release:
     """The release with its tables' distinct rows at hand for the public page: of large tables on one of the columns.
 
-    Public facts alone decide on which, never how many distinct rows or which gaps the records have.
+    Public facts alone decide on which, never how many distinct rows or which gaps the records have; raise `InputError`
+    where there are dates alone.
     """
     guarantee, names = release.guarantee, list(release.tables[0].column_names)
+    facts = declared_facts(guarantee)
+    if all(name in facts and facts[name].dates for name in names):
+        raise InputError("pages show numbers and text, found columns of dates alone")
     large = guarantee.n * len(names) > MOST_VALUES if guarantee.measured else guarantee.n > MOST_ROWS
     names = [_last_number(guarantee, names)] if large else names
     return replace(release, tables=tuple(_Read.of(table, names) for table in release.tables))
@@ -144,7 +148,8 @@ def read_release(folder: Path) -> Release:
 
 def release_in(folder: Path, guarantee: PublicGuarantee, files: Sequence[str], guarded: bool) -> Release:
     """A release whose tables are these files of a folder; `guarded` where text in them is."""
-    tables = tuple(open_table(folder / name, text=TextFormat(guarded=guarded)) for name in files)
+    facts = declared_facts(guarantee) if guarantee.measured else {}  # of a whole table all of it is declared
+    tables = tuple(as_declared(open_table(folder / name, text=TextFormat(guarded=guarded)), facts) for name in files)
     return Release(tables, guarantee, tuple(files), guarded)
 
 

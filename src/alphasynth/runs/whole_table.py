@@ -19,6 +19,7 @@ from alphasynth.synthesis.raked import RakedSynthesizer
 from alphasynth.synthesis.statements import declared_gaps
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.engine import FileTable
+from alphasynth.tables.opening import as_declared
 from alphasynth.tables.records import Records
 
 COLUMNS = "columns.toml"
@@ -77,6 +78,18 @@ def _records(synthesizer: RakedSynthesizer, table: FileTable | DatabaseTable) ->
     numbers = [n for n in names if declared[n].limits is not None or not isinstance(declared[n].levels[0], str)]
     shown = [n for n in synthesizer.settings.response if n in numbers] or numbers or names
     few = min(SAMPLED_ROWS, MOST_VALUES // len(names))
-    whole = synthesizer.guarantee_.n * len(names) <= MOST_VALUES
-    found = read_records(table if whole else table.sample(names, few), names, gaps)
+    n = synthesizer.guarantee_.n
+    whole = n * len(names) <= MOST_VALUES
+    table = as_declared(table, declared)
+    rows = table if whole and not declared[names[0]].dates else _days(table.sample(names, n if whole else few))
+    found = read_records(rows, names, gaps)
     return replace(found, response=shown[-1], index=None, columns={n: np.asarray(c) for n, c in found.columns.items()})
+
+
+def _days(rows: pa.Table) -> pa.Table:
+    """Rows with days' numbers for dates, which are compared only where there is nothing else."""
+    dates = [name for name in rows.column_names if pa.types.is_temporal(rows.schema.field(name).type)]
+    for name in dates:
+        column = rows.column(name).cast(pa.date32(), safe=False).cast(pa.int32())
+        rows = rows.set_column(rows.column_names.index(name), name, column)
+    return rows

@@ -40,6 +40,7 @@ from alphasynth.synthesis.simulation import Filled, Layout, Simulation, synthesi
 from alphasynth.tables.declared import READ_OFF, Declared
 from alphasynth.tables.frames import Frame, column_names, kind_of, require, to_arrow
 from alphasynth.tables.grouping import ROWS_AT_A_TIME, Streamed, Unit
+from alphasynth.tables.opening import as_declared
 
 MECHANISM = "Raked"
 # With less there is nothing but noise, and too much of it for whole numbers of 64 bits.
@@ -168,7 +169,7 @@ class RakedSynthesizer:
         names = self._read
         if isinstance(table, Streamed):
             self.check_columns(list(table.column_names), table.names_are_public)
-            return exact_of(self.columns, table, names)
+            return exact_of(self.columns, as_declared(table, self.columns.read_as), names)
         self.check_columns(column_names(table), True)
         rows = to_arrow(table, names).to_batches(max_chunksize=ROWS_AT_A_TIME)
         held = Held.gathered(self.columns, rows, math.inf)

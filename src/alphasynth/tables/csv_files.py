@@ -6,8 +6,8 @@ import csv
 import glob
 import io
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,11 +44,53 @@ class TextFormat:
 AS_IT_IS = TextFormat()
 
 
+class Kind(NamedTuple):
+    """What a column of text is declared to hold, in words; its type; SQL that makes a value of text, or nothing.
+
+    `levels` are those of text: words for a missing value are gaps unless they are among them.
+    """
+
+    words: str
+    type: pa.DataType
+    made: str = ""
+    levels: tuple[str, ...] = ()
+
+    def sql(self, column: str, guarded: bool) -> str:
+        """What reads a column."""
+        if not self.made:
+            text = unguarded_sql(column) if guarded else column
+            words = ", ".join(quoted(word) for word in ("", *MISSING) if word not in self.levels)
+            return f"CASE WHEN {text} IN ({words}) THEN NULL ELSE {text} END" if words else text
+        return self.made.format(f"trim({column})")
+
+    def strange(self, column: str) -> str | None:
+        """SQL of whether a value is of another kind; None where none can be."""
+        if not self.made:
+            return None
+        return f"trim({column}) NOT IN ('', {_words()}) AND ({self.made.format(f'trim({column})')}) IS NULL"
+
+
+_AS_NUMBER = f"CASE WHEN regexp_full_match({{0}}, {quoted(NUMBER)}) THEN TRY_CAST({{0}} AS DOUBLE) END"
+NUMBERS = Kind("numbers", pa.float64(), _AS_NUMBER)
+WHOLE = Kind(
+    "whole numbers",
+    pa.int64(),
+    f"CASE WHEN ({_AS_NUMBER}) = floor({_AS_NUMBER}) THEN TRY_CAST({{0}} AS BIGINT) END",
+)
+DATES = Kind("dates (2024-12-31)", pa.date32(), "TRY_CAST(TRY_CAST({0} AS TIMESTAMP) AS DATE)")
+TRUTHS = Kind(
+    "true or false",
+    pa.bool_(),
+    "CASE WHEN lower({0}) IN ('true', '1') THEN true WHEN lower({0}) IN ('false', '0') THEN false END",
+)
+
+
 @dataclass(frozen=True)
 class Csv:
     """A text table with a header line. With `verbatim`, released columns keep the text they have in the file.
 
-    What was `guarded` from spreadsheets when it was written is read as it was before.
+    What was `guarded` from spreadsheets when it was written is read as it was before. Columns that have a kind among
+    `kinds` are read as that, others in the type that all their values have.
     """
 
     path: Path
@@ -59,6 +101,7 @@ class Csv:
     blank_lines: int  # before the header
     verbatim: bool
     guarded: bool = False
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
     names_are_public = False  # the first line of a file without a header is a record
 
     @classmethod
@@ -104,15 +147,32 @@ class Csv:
         `relation` is what holds the text, if it is no longer the file.
         """
         source = self.relation if relation is None else relation
-        columns = [f"c{self.column_names.index(name)}" for name in names]
+        places = {name: f"c{self.column_names.index(name)}" for name in names}
+        typed = self._by_kind(engine, source, {name: c for name, c in places.items() if name in self.kinds})
+        columns = [column for name, column in places.items() if name not in self.kinds]
         counts = ", ".join(_count_kinds(column) for column in columns)
         rows = source if len(columns) > MOST_SETS else _distinct(source, columns)
-        (counted,) = engine.execute(f"SELECT {counts} FROM {rows}").fetchall()
+        (counted,) = engine.execute(f"SELECT {counts} FROM {rows}").fetchall() if columns else [()]
         tallies = [Tally(*counted[i : i + 4]) for i in range(0, len(counted), 4)]
-        typed = [
-            _column(column, tally, self.verbatim, self.guarded) for column, tally in zip(columns, tallies, strict=True)
-        ]
-        return Reading(source, dict(zip(names, typed, strict=True)))
+        for column, tally in zip(columns, tallies, strict=True):
+            typed[column] = _column(column, tally, self.verbatim, self.guarded)
+        return Reading(source, {name: typed[column] for name, column in places.items()})
+
+    def _by_kind(self, engine: duckdb.DuckDBPyConnection, source: str, places: Mapping[str, str]) -> dict[str, Column]:
+        """Columns of kinds that are known, by their place; raise `InputError` for a value of another kind."""
+        made = {name: self.kinds[name].sql(column, self.guarded) for name, column in places.items()}
+        strange = {name: self.kinds[name].strange(column) for name, column in places.items()}
+        asked = {name: sql for name, sql in strange.items() if sql is not None}
+        if asked:
+            counts = ", ".join(f"coalesce(bool_or({sql}), false)" for sql in asked.values())
+            (found,) = engine.execute(f"SELECT {counts} FROM {source}").fetchall()
+            for name, other in zip(asked, found, strict=True):
+                if other:
+                    raise InputError(f"column {name!r} must hold {self.kinds[name].words}, as declared, found others")
+        return {
+            column: Column(made[name], made[name], self.kinds[name].type, self.kinds[name].type, None, column)
+            for name, column in places.items()
+        }
 
     def explain(self, error: duckdb.Error) -> str:
         """Why a line cannot be read, without the line."""
@@ -205,6 +265,6 @@ def _column(column: str, tally: Tally, verbatim: bool, guarded: bool) -> Column:
             read = f"TRY_CAST(trim({column}) AS {name})"
             if tally.missing:
                 read = f"CASE WHEN trim({column}) IN ({_words()}) THEN NULL ELSE {read} END"
-            return Column(read, column if verbatim else read, kind, pa.string() if verbatim else kind)
+            return Column(read, column if verbatim else read, kind, pa.string() if verbatim else kind, None, column)
     text = unguarded_sql(column) if guarded else column
-    return Column(f"nullif({text}, '')", text, pa.string(), pa.string())
+    return Column(f"nullif({text}, '')", text, pa.string(), pa.string(), None, column)

@@ -189,10 +189,9 @@ class DatabaseTable:
         elif unit.type().is_string():
             unit = unit.strip()
             unit = unit.isin(["", *MISSING]).ifelse(None, unit)
-        missing = table.aggregate(missing=unit.isnull().sum()).to_pyarrow().column(0)[0].as_py()
-        if missing:
+        if table.aggregate(missing=unit.isnull().sum()).to_pyarrow().column(0)[0].as_py():
             raise InputError(
-                f"column {self.unit.column!r}, the unit of privacy, must have no missing values, found {missing:,}"
+                f"column {self.unit.column!r}, the unit of privacy, must have no missing values, found some"
             )
         # As in files: a unit's rows are numbered in the order of their values, random numbers are drawn by that number.
         rows = table.select(**chosen, unit=unit)

@@ -24,7 +24,8 @@ MISSING = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", ".")
 class Column(NamedTuple):
     """SQL that reads a column for the model, SQL that reads it for the release, and the type of each.
 
-    `levels` are those of a categorical column in the order that the file has them.
+    `levels` are those of a categorical column in the order that the file has them; `text` is SQL of what stands in the
+    file, where that is text and types are made of it.
     """
 
     read: str
@@ -32,6 +33,7 @@ class Column(NamedTuple):
     type: pa.DataType
     released_type: pa.DataType
     levels: pa.Array | None = None
+    text: str | None = None
 
 
 class Reading(NamedTuple):
@@ -182,10 +184,9 @@ class FileTable:
         if self.unit is None:
             return
         unit = _unit_of(reading.columns[self.unit.column])
-        missing = self._scalar(f"SELECT count(*) - count({unit}) FROM {reading.relation}")
-        if missing:
+        if self._scalar(f"SELECT count(*) - count({unit}) FROM {reading.relation}"):
             raise InputError(
-                f"column {self.unit.column!r}, the unit of privacy, must have no missing values, found {missing:,}"
+                f"column {self.unit.column!r}, the unit of privacy, must have no missing values, found some"
             )
 
     def _scalar(self, query: str) -> int:
@@ -241,14 +242,23 @@ def _released(column: Column, values: pa.ChunkedArray, known_order: bool) -> pa.
 
 
 def _unit_of(column: Column) -> str:
-    """SQL that tells units apart: spaces around text do not, and what stands for a missing value is one."""
+    """SQL that tells units apart: spaces around text do not, and what stands for a missing value is one.
+
+    Of a text file each value by itself: in the type that all have together, a single one could make two units one.
+    """
+    if column.text is not None:
+        return _named(f"regexp_replace(trim({column.text}), '^[+]?(-?[0-9]+)([.]0*)?$', '\\1')")
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_floating(kind):
         return f"nullif(CAST({column.read} AS DOUBLE), 'nan'::DOUBLE)"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        text = f"trim(CAST({column.read} AS VARCHAR))"
-        return f"CASE WHEN {text} IN ('', {', '.join(quoted(word) for word in MISSING)}) THEN NULL ELSE {text} END"
+        return _named(f"trim(CAST({column.read} AS VARCHAR))")
     return column.read
+
+
+def _named(text: str) -> str:
+    """SQL of a text, which is missing where it is empty or a word for that."""
+    return f"CASE WHEN {text} IN ('', {', '.join(quoted(word) for word in MISSING)}) THEN NULL ELSE {text} END"
 
 
 @contextmanager

@@ -76,4 +76,15 @@ def _filled(name: str, column: pa.ChunkedArray, declared: Declared) -> pa.Chunke
     value = "" if text and not declared.levels else stand_in(declared)
     if isinstance(value, str) != text:
         raise InputError(f"column {name!r} must have levels of its own type where it has gaps, found others")
+    if pa.types.is_integer(kind) and not _held_by(kind, value):
+        kind, plain = pa.float64(), plain.cast(pa.float64())
     return pc.fill_null(plain, pa.scalar(value).cast(kind))
+
+
+def _held_by(kind: pa.DataType, value: Any) -> bool:
+    """Whether a type of whole numbers can hold a number."""
+    try:
+        pa.scalar(value).cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
 
 from alphasynth.errors import InputError, found, require_whole
-from alphasynth.tables.csv_files import AS_IT_IS, Csv, TextFormat
+from alphasynth.tables.csv_files import AS_IT_IS, DATES, NUMBERS, TRUTHS, WHOLE, Csv, Kind, TextFormat
 from alphasynth.tables.databases import DatabaseTable
+from alphasynth.tables.declared import Declared
 from alphasynth.tables.engine import FileTable, Source, connect
 from alphasynth.tables.files import Arrow, DuckDb, Parquet, Statistical
 from alphasynth.tables.frames import require
@@ -15,6 +21,8 @@ from alphasynth.tables.grouping import Unit
 from alphasynth.tables.statistical_files import READERS
 
 TEXT, PARQUET, ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
+# A table at rest, whatever holds it.
+Stored = TypeVar("Stored")
 SUFFIXES = (*TEXT, *PARQUET, *ARROW, *READERS)
 
 
@@ -69,6 +77,35 @@ def open_table(
     if spill is not None and isinstance(table, FileTable):
         table.spill_to(spill)
     return table
+
+
+def is_text_file(table: object) -> bool:
+    """Whether a stored table is a text file, which has no types of its own."""
+    return isinstance(table, FileTable) and isinstance(table.source, Csv)
+
+
+def as_declared(table: Stored, declared: Mapping[str, Declared]) -> Stored:
+    """A stored table whose text, where it is a text file, is read as what is declared of its columns.
+
+    Else a column's type would be the one that all of its values have, which a single one can decide.
+    """
+    if not isinstance(table, FileTable) or not isinstance(table.source, Csv):
+        return table
+    kinds = {name: _kind(facts) for name, facts in declared.items() if name in table.column_names}
+    return replace(table, source=replace(table.source, kinds=kinds))
+
+
+def _kind(facts: Declared) -> Kind:
+    """What a column holds."""
+    if facts.dates:
+        return DATES
+    if not facts.levels:
+        return WHOLE if facts.whole else NUMBERS
+    if all(isinstance(level, bool) for level in facts.levels):
+        return TRUTHS
+    if isinstance(facts.levels[0], str):
+        return Kind("text", pa.string(), levels=tuple(facts.levels))
+    return WHOLE if all(isinstance(level, int) for level in facts.levels) else NUMBERS
 
 
 def _key(seed: int | None) -> str:
