@@ -67,7 +67,10 @@ def test_a_chain_with_a_delta_says_so_everywhere(pairs, capsys):
 def _goes_on_in_the_ledger(pairs, capsys, rho):
     assert synthesize(pairs, "--delta", "2e-6", "--epsilon", "1", out="more") == 2
     assert "cap of delta 1e-6, of which 1e-9 is spent or reserved: a run of delta 2e-6" in capsys.readouterr().err
-    assert synthesize(pairs, "--epsilon", "1", "--mechanism", "Scored", "--quiet", out="pure") == 0
+    pure = ["--epsilon", "1", "--mechanism", "Scored", "--quiet"]
+    assert synthesize(pairs, *pure, out="pure") == 2
+    assert "a run whose unit is one row cannot be added" in capsys.readouterr().err
+    assert synthesize(pairs, *pure, "--unit", "person", "--max-rows", "1", out="pure") == 0
     capsys.readouterr()
     assert run_command(["ledger", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)

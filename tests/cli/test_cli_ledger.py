@@ -65,6 +65,7 @@ def test_the_ledger_shows_what_was_spent(table, capsys):
             "left_delta": 0.0,
             "rho": None,
             "epsilon_concentrated": None,
+            "units": ["one row"],
         }
     ]
     name = listed["runs"][0]["run"]

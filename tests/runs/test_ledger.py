@@ -20,8 +20,8 @@ from alphasynth.runs.budget import LedgerError, Reservation, balance
 from alphasynth.runs.ledger import Ledger
 
 
-def reservation(run, epsilon, dataset="salaries", fingerprint="f", scope="instance"):
-    return Reservation(run, dataset, fingerprint, scope, epsilon, {"releasable": True})
+def reservation(run, epsilon, dataset="salaries", fingerprint="f", scope="instance", **detail):
+    return Reservation(run, dataset, fingerprint, scope, epsilon, {"releasable": True, **detail})
 
 
 def reserve(ledger, *args, **kwargs):
@@ -73,6 +73,24 @@ def test_a_cap_refuses_what_would_exceed_it_and_nothing_else(ledger):
     reserve(ledger, "e", 0.1)
     ledger.set_cap("salaries", 1.0)  # the latest cap counts
     reserve(ledger, "f", 0.7)
+
+
+def test_epsilons_of_different_units_are_not_added_up_under_a_cap(ledger):
+    """Of a person with fifty rows a run by rows costs fifty times what it costs a row."""
+    reserve(ledger, "a", 3.0, unit="column 'person'")
+    reserve(ledger, "b", 1.0, unit="one row")  # without a cap it is said
+    assert balance_of(ledger).units == ("column 'person'", "one row")
+    assert balance_of(ledger).concentrated is None
+    ledger.append("clear", "b")
+    ledger.set_cap("salaries", 10.0)
+    reserve(ledger, "c", 3.0, unit="column 'person'")
+    with pytest.raises(
+        LedgerError, match="runs whose unit of privacy is column 'person', to which a run whose unit is"
+    ):
+        reserve(ledger, "d", 1.0, unit="one row")
+    with pytest.raises(LedgerError, match="cannot be added"):
+        reserve(ledger, "e", 1.0, unit="column 'household'")
+    assert balance_of(ledger).spent == 6
 
 
 def test_ten_runs_of_a_tenth_are_one_and_an_eleventh_is_refused(ledger):

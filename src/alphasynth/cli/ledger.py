@@ -87,6 +87,7 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
                 "left_delta": None if b.cap_delta is None else float(shown_small_left(b.cap_delta, b.delta)),
                 "rho": None if b.rho is None else at_least(b.rho),
                 "epsilon_concentrated": b.concentrated,
+                "units": list(b.units),
             }
             for b in balances
         ]
@@ -113,6 +114,11 @@ def ledger_main(context: typer.Context, ledger: LedgerOption = None, as_json: Js
     print_table(lines, right=tuple(range(2, len(lines[0]))))
     if some:
         typer.echo("\nby rho: epsilon of all runs at their summed delta, from the sum of their rho, where that is less")
+        typer.echo("(of runs whose budgets were not chosen by what earlier ones gave; caps go by plain sums)")
+    for b in balances:
+        if len(b.units) > 1:
+            typer.echo(f"\n{b.dataset}: runs have several units of privacy ({', '.join(b.units)}), so that no sum is")
+            typer.echo("what they cost together: a run by rows costs a person as many times as it has rows")
     typer.echo("")
     lines = [("run", "data set", "epsilon", *heads[:1], "state", "at", "folder")]
     for e in entries:

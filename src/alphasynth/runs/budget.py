@@ -14,6 +14,9 @@ from alphasynth.privacy.approximate import rho_of_pure, together_at
 from alphasynth.privacy.decimals import shown, shown_small
 from alphasynth.privacy.scopes import STRICT
 
+# What a run's detail calls its unit of privacy, and the unit of a run that names no column.
+UNIT, ROW = "unit", "one row"
+
 
 class LedgerError(InputError):
     """The ledger refuses: a cap would be exceeded, or what a cap requires is missing."""
@@ -65,7 +68,8 @@ class Cap:
 class Balance:
     """What a data set has spent within one scope, exactly, and its cap. `open_ended`: a run without an epsilon yet.
 
-    `delta` is that of all runs together, `rho` too, where it is known of every run of a strict promise.
+    `delta` is that of all runs together, `rho` too, where it is known of every run of a strict promise. `units` are
+    what runs protect: columns whose values tell units of privacy apart, or a row. Epsilons of several do not add up.
     """
 
     dataset: str
@@ -78,11 +82,12 @@ class Balance:
     delta: Fraction = Fraction(0)
     cap_delta: Fraction | None = None
     rho: Fraction | None = None
+    units: tuple[str, ...] = ()
 
     @property
     def concentrated(self) -> float | None:
         """The epsilon that all runs come to at their summed delta by sums of rho, where it is below the plain sum."""
-        return None if self.rho is None else together_at(self.rho, self.delta, self.spent)
+        return None if self.rho is None or len(self.units) > 1 else together_at(self.rho, self.delta, self.spent)
 
     @property
     def spent(self) -> Fraction:
@@ -129,7 +134,8 @@ def balance(
     costs = [entry.rho for entry in own if entry.rho is not None]
     rho = sum(costs, Fraction(0)) if scope == STRICT and len(costs) == len(own) else None
     limits = (cap.epsilon, cap.delta) if cap else (None, None)
-    return Balance(dataset, scope, released, lost, reserved, unknown, limits[0], delta, limits[1], rho)
+    units = tuple(sorted({entry.detail[UNIT] for entry in own if UNIT in entry.detail}))
+    return Balance(dataset, scope, released, lost, reserved, unknown, limits[0], delta, limits[1], rho, units)
 
 
 def check_name(reservation: Reservation, entries: Sequence[Entry], caps: dict[str, Cap]) -> None:
@@ -173,6 +179,17 @@ def check_cap(reservation: Reservation, so_far: Balance) -> None:
             f"epsilon {asked} would exceed it"
         )
     check_delta_cap(reservation, so_far)
+    check_unit(reservation, so_far)
+
+
+def check_unit(reservation: Reservation, so_far: Balance) -> None:
+    """Refuse a run whose unit of privacy is another than that of earlier ones: their epsilons do not add up."""
+    unit = reservation.detail.get(UNIT, ROW)
+    if so_far.units and so_far.units != (unit,):
+        raise LedgerError(
+            f"data set {so_far.dataset!r} has a cap and runs whose unit of privacy is {' or '.join(so_far.units)}, to "
+            f"which a run whose unit is {unit} cannot be added; give it the same (--unit, --max-rows)"
+        )
 
 
 def check_delta_cap(reservation: Reservation, so_far: Balance) -> None:

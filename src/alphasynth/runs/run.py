@@ -18,7 +18,7 @@ from alphasynth.mechanisms.rules import Given
 from alphasynth.privacy.accounting import of_unit
 from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.privacy.scopes import INSTANCE
-from alphasynth.runs.budget import Reservation
+from alphasynth.runs.budget import ROW, UNIT, Reservation
 from alphasynth.runs.clock import Clock, Stage
 from alphasynth.runs.files import Kept, state, write_confidential, write_json
 from alphasynth.runs.folder import Staging, plan, staged
@@ -184,7 +184,8 @@ def _reservation(
     epsilon = None if settings.epsilon is None else of_unit(settings.epsilon, settings.max_rows or 1)
     if epsilon is not None and not math.isfinite(epsilon):
         raise InputError("--epsilon times --max-rows must be finite, found more than a number can hold")
-    detail = {"mechanism": settings.mechanism, "m": settings.m, "releasable": settings.seed is None}
+    unit = ROW if settings.unit is None else f"column {settings.unit!r}"
+    detail = {"mechanism": settings.mechanism, "m": settings.m, "releasable": settings.seed is None, UNIT: unit}
     fingerprint = ledger.fingerprint(_contents(settings.table))
     if isinstance(synthesizer, RakedSynthesizer):
         delta = synthesizer.delta
