@@ -153,7 +153,7 @@ class Moments:
     count as features. Features that are multiplied are mixed first: `mix` (mixed, features) are multiples of 1 / MIXED
     that make them uncorrelated, so that noise is as large in every direction as sampling error is. `left` and `right`
     (D,) are what is multiplied, by its number in a row of all mixed ones, all features and a one; `scale` (D,) weighs
-    entries: what has more is measured better. All are whole numbers.
+    entries: what has more is measured better. All are whole numbers. `degree` is that of products.
     """
 
     tables: tuple[np.ndarray, ...] = field(repr=False)
@@ -163,6 +163,7 @@ class Moments:
     right: np.ndarray = field(repr=False)
     scale: np.ndarray = field(repr=False)
     length: int = 1 << 40
+    degree: int = 2
 
     @property
     def size(self) -> int:

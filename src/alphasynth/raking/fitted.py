@@ -10,6 +10,7 @@ import numpy as np
 
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.features import SCALE, Moments
+from alphasynth.raking.held import gaps_and_squares
 from alphasynth.raking.one_way import OneWay, estimated, settled
 from alphasynth.raking.rake import MomentTerm, TableTerm, Term, rake, rake_together
 from alphasynth.raking.rows import Wanted, choose_rows, drawn_evenly
@@ -140,13 +141,34 @@ def start(
         terms.append(TableTerm.of(margin.place(codes), np.bincount(cells.block, each.fine), KNOWN))
     terms += [table_term(margin, each, codes, np.exp(log_weights)) for margin, each in pairs]
     vectors = np.concatenate([chunk.astype(np.float32) for chunk in moments.chunks(codes)])
-    of_pairs = int((~moments.alone).sum())  # those of single columns come last
-    term = MomentTerm.of(vectors[:, :of_pairs], noisy.sums[:of_pairs], noisy.variance)
-    if of_pairs:
-        term.loosened(np.exp(log_weights))
-    terms.append(term)
+    terms.append(_moment_term(columns, one, codes, moments, vectors, noisy))
     measured = [margin for margin, _ in pairs]
     return Fitted(codes, log_weights, terms, blocks, columns, one, moments, vectors, noisy, measured)
+
+
+def _moment_term(
+    columns: Sequence[Cells],
+    one: Sequence[OneWay],
+    codes: Sequence[np.ndarray],
+    moments: Moments,
+    vectors: np.ndarray,
+    noisy: Noisy,
+) -> MomentTerm:
+    """The term of all pairs' moments, with what is held beside them."""
+    of_pairs, n = int((~moments.alone).sum()), sum(each.fine.sum() for each in one) / len(one)
+    if not of_pairs:
+        return MomentTerm.of(vectors[:, :0], noisy.sums[:0], noisy.variance)
+    weights, measured = np.full(len(vectors), n / len(vectors)), vectors[:, :of_pairs]
+    shares = [each.fine / each.fine.sum() for each in one]
+    beside = gaps_and_squares(columns, shares, codes, moments, noisy.sums / n) if moments.degree == 1 else None
+    if beside is None:
+        term = MomentTerm.of(measured, noisy.sums[:of_pairs], noisy.variance)
+    else:
+        both = np.concatenate([measured, beside], axis=1)
+        sums = np.append(noisy.sums[:of_pairs], weights @ beside)
+        term = replace(MomentTerm.of(both, sums, noisy.variance), held=beside.shape[1])
+    term.loosened(weights)
+    return term
 
 
 def table_term(margin: Margin, noisy: Noisy, codes: Sequence[np.ndarray], weights: np.ndarray) -> TableTerm:
@@ -184,8 +206,10 @@ def _redrawn(rng: np.random.Generator, term: Term, noise: np.ndarray, n: int) ->
         return replace(term, noisy=term.noisy + more, tilt=term.tilt.copy())
     # The posterior of a sum that is known in part has the variance kept * noise. A fit keeps that part of what it is
     # given, so that it must be given noise / kept.
-    variance = np.minimum(term.variance, term.noise / (OPEN * n))
-    noisy = term.noisy + noise[: len(term.noisy)] * np.sqrt(1 + variance / term.square)
+    measured = term.measured
+    variance = np.append(np.minimum(term.variance[:measured], term.noise / (OPEN * n)), term.variance[measured:])
+    more = np.append(noise[:measured], np.zeros(term.held))
+    noisy = term.noisy + more * np.sqrt(1 + variance / term.square)
     return replace(term, noisy=noisy, variance=variance, tilt=term.tilt.copy(), curvature=None)
 
 

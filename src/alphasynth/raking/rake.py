@@ -18,6 +18,8 @@ FARTHEST, INNER, SETTLED = 2.0, 30, 1e-9
 # More moments than these are fitted without a curvature; turns of conjugate gradients at the most, what they may leave,
 # and the share of rows that tells how far a step goes.
 MANY, TURNS, NEARLY, BUT_FOR_FEW = 700, 8, 0.1, 0.99
+# How far from what the pool says sums may go that were not measured, in variances.
+NEARLY_HELD = 0.01
 # Below so many times the sampling variance, noise lets all moments be held, even those that agree with the pool.
 LOUD = 4.0
 # How much further than sampling error truths may lie from the pool, in variances; passes to learn how often.
@@ -105,7 +107,8 @@ class TableTerm:
 class MomentTerm:
     """Noisy sums (D,) of rows' vectors (rows, D), the noise's variance, and where the fit stands.
 
-    The curvature is computed once: it costs D times a step, and an old one is good enough for conjugate gradients.
+    The last `held` were not measured: they are what the pool says, and are to stay near that. The curvature is computed
+    once: it costs D times a step, and an old one is good enough for conjugate gradients.
     """
 
     vectors: np.ndarray = field(repr=False)
@@ -114,6 +117,7 @@ class MomentTerm:
     variance: np.ndarray = field(repr=False)
     tilt: np.ndarray = field(repr=False)
     square: np.ndarray = field(repr=False)
+    held: int = 0
     curvature: tuple[np.ndarray, bool] | None = field(default=None, repr=False)
 
     @classmethod
@@ -121,17 +125,22 @@ class MomentTerm:
         """A term at the start."""
         return cls(vectors, noisy, variance, np.full(len(noisy), variance), np.zeros(len(noisy)), np.ones(len(noisy)))
 
+    @property
+    def measured(self) -> int:
+        """How many of the sums were."""
+        return len(self.noisy) - self.held
+
     def loosened(self, weights: np.ndarray) -> None:
         """Let the fit go as far from the pool as the noisy sums say the truth lies."""
         square = np.einsum("ij,ij,i->j", self.vectors, self.vectors, weights.astype(self.vectors.dtype))
         square = np.maximum(square.astype(np.float64), 1.0)  # of whole numbers, even if no row of the pool has any
-        apart = self.noisy - self.sums(weights)
-        kept = np.clip(kept_of(apart, square, self.noise), 1e-6, 1 - 1e-9)
-        mixed = square * (1 - kept) / kept
-        if self.noise <= LOUD * np.median(square):
-            gain = ((apart**2).sum() - len(apart) * self.noise) / square.sum()
+        apart, usual = (self.noisy - self.sums(weights))[: self.measured], square[: self.measured]
+        kept = np.clip(kept_of(apart, usual, self.noise), 1e-6, 1 - 1e-9)
+        mixed = usual * (1 - kept) / kept
+        if self.noise <= LOUD * np.median(usual):
+            gain = ((apart**2).sum() - len(apart) * self.noise) / usual.sum()
             mixed = np.minimum(mixed, self.noise / max(gain, 1.0))
-        self.variance, self.square = mixed, square
+        self.variance, self.square = np.append(mixed, NEARLY_HELD * square[self.measured :]), square
 
     def step(self, log_weights: np.ndarray) -> float:
         """A Newton step for all moments, in place; how far it went, in logarithms of weights."""

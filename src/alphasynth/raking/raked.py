@@ -144,4 +144,4 @@ def _moments(
         if found.size <= MOST_MOMENTS and not (loud and degree > 1):
             break
     whole = settings.whole_if_loud if loud else settings.whole
-    return replace(found, length=max(math.ceil(np.quantile(found.lengths(codes), whole)), 1))
+    return replace(found, length=max(math.ceil(np.quantile(found.lengths(codes), whole)), 1), degree=degree)
