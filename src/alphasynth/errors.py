@@ -75,6 +75,10 @@ class AuditWarning(UserWarning):
     """An audit found that a claim is broken; the numbers are confidential and not in the message."""
 
 
+class ColumnTypeError(InputError):
+    """A column is of a type that cannot be read exactly."""
+
+
 class ReportWarning(UserWarning):
     """A run stands, but its pages could not be rendered."""
 

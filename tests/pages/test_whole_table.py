@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from base64 import b64decode
 from html import unescape
@@ -245,3 +246,69 @@ def test_coefficients_as_a_file(tmp_path):
     lines = pd.read_csv(save(coefficient_intervals({"Raked": found}), tmp_path)[2])
     mine = lines[(lines["series"] == "Raked") & ~lines["mark"].str.contains("interval")]
     assert mine["x"].tolist() == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
+
+
+def test_dates_stand_on_the_public_page_and_are_left_out_of_evaluations(folder, capsys):
+    public = words((folder / "release" / "report.html").read_text())
+    assert "The columns region, age, pay, owner, since are synthetic" in public
+    tables = sorted(folder.glob("release/synthetic_*"))
+    assert run("evaluate", folder.parent / "people.parquet", *tables) == 0
+    said = capsys.readouterr()
+    assert "columns of dates are not compared: since" in said.err
+    assert "pay" in said.out
+
+
+def test_the_public_programs_interval_of_a_column_with_gaps_is_the_pages(folder, monkeypatch, capsys):
+    """Rows that have no value are rows all the same: what a table of n rows would have is what counts."""
+    html = (folder / "release" / "report.html").read_text()
+    monkeypatch.chdir(folder / "release")
+    program = unescape(re.search(r"<pre><code>(.*?)</code></pre>|<pre>(.*?)</pre>", html, re.DOTALL)[0])
+    exec(re.sub(r"<[^>]+>", "", program), {})
+    mean, low, high = map(float, capsys.readouterr().out.split())
+    tables = [pd.read_parquet(path)["owner"].astype(float) for path in sorted(Path().glob("synthetic_*"))]
+    means = np.array([table.mean() for table in tables])
+    reach = 4.302653 * np.sqrt((1 + 1 / 3) * means.var(ddof=1))  # Student's t with two degrees of freedom
+    assert (mean, low, high) == pytest.approx((means.mean(), means.mean() - reach, means.mean() + reach), rel=1e-6)
+
+
+def test_intervals_of_a_column_with_gaps_take_all_rows(folder, capsys):
+    """A tenth of pay is missing: with the rows that have one for all, little scatter between tables gave no limit."""
+    assert run("evaluate", folder.parent / "people.parquet", *sorted(folder.glob("release/synthetic_*")), "--json") == 0
+    found = [line for line in json.loads(capsys.readouterr().out)["statistics"] if line["column"] == "pay"]
+    tables = [
+        pd.read_parquet(path)["pay"].astype(float).dropna() for path in sorted(folder.glob("release/synthetic_*"))
+    ]
+    means = np.array([table.mean() for table in tables])
+    reach = 4.302653 * np.sqrt((1 + 1 / 3) * means.var(ddof=1))
+    (mean,) = [line for line in found if line["statistic"] == "mean"]
+    combined = next(value for name, value in mean.items() if "combined" in name and "interval" in name)
+    assert combined == pytest.approx([max(means.mean() - reach, 0), means.mean() + reach], rel=1e-3)
+
+
+def test_a_program_for_text_counts_a_level(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    people()[["region", "since"]].to_csv("t.csv", index=False)
+    kept = COLUMNS[: COLUMNS.index("[column.age]")] + COLUMNS[COLUMNS.index("[column.since]") :]
+    Path("columns.toml").write_text(kept)
+    options = ["--columns", "columns.toml", "--mechanism", "Raked", "--epsilon", "9", "--m", "3", "--quiet"]
+    assert run("synthesize", "t.csv", *options, "--out", "run") == 0
+    html = Path("run/release/report.html").read_text()
+    monkeypatch.chdir("run/release")
+    exec(re.sub(r"<[^>]+>", "", unescape(re.search(r"<pre.*?</pre>", html, re.DOTALL)[0])), {})
+    mean, low, high = map(float, capsys.readouterr().out.splitlines()[-1].split())
+    assert low <= mean <= high
+    assert 0.3 < mean < 0.7, "half of them live in the north"
+
+
+def test_records_of_a_weighted_run_are_compared_as_the_population(tmp_path, monkeypatch):
+    """Of two groups of one size one weighs nine times as much; the page compares with what weights make of them."""
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame({"kind": ["a", "b"] * 200, "w": [9.0, 1.0] * 200})
+    table.to_csv("t.csv", index=False)
+    Path("columns.toml").write_text('weight = {column = "w", largest = 9}\n[column.kind]\nlevels = ["a", "b"]\n')
+    options = ["--columns", "columns.toml", "--mechanism", "Raked", "--epsilon", "20", "--m", "2", "--quiet"]
+    assert run("synthesize", "t.csv", *options, "--out", "run") == 0
+    records = read_run(Path("run")).records
+    shares = dict(zip(records.columns["kind"], records.counts / records.n, strict=True))
+    assert shares["a"] == pytest.approx(0.9, abs=0.01)
+    assert "a plain mean of theirs estimates a weighted one" in words(Path("run/release/report.html").read_text())

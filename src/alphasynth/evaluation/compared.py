@@ -35,8 +35,12 @@ def estimates(
     n: int,
     draws: Sequence[int] | None = None,
     scalar: float | str | None = None,
+    sizes: Sequence[int] | None = None,
 ) -> list[Estimates]:
-    """Statistics of a synthetic column with both intervals; n is the confidential table's number of rows."""
+    """Statistics of a synthetic column with both intervals; n is the confidential table's number of rows.
+
+    `sizes` are those of the synthetic tables where the column has gaps, which are no values of it.
+    """
     resampled = np.stack([resample(rng, table, wanted) for table in tables])
     rows = np.array([table.n for table in tables])
     wider = np.where(rows > 1, rows / np.maximum(rows - 1, 1), np.nan)  # a resample scatters less than a sample
@@ -46,7 +50,7 @@ def estimates(
         lines = resampled[:, i]
         points, variances = [statistic.of(table) for table in tables], (lines.var(axis=1, ddof=1) * wider).tolist()
         averaged = average([percentile_interval(line) for line in lines])
-        combined = combine(points, variances, rows.tolist(), n, draws, scalar)
+        combined = combine(points, variances, rows.tolist() if sizes is None else sizes, n, draws, scalar)
         if combined.interval is not None and least >= 0:  # no statistic of such a column is below 0
             combined = replace(combined, interval=Interval(max(combined.interval.low, 0.0), combined.interval.high))
         found.append(Estimates(column, statistic, averaged, combined, lines))

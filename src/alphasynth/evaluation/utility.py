@@ -104,6 +104,7 @@ def evaluate(
     if regressions is None:
         regressions = _default_regression(names, numeric, records)
     values = {name: [values_of(table, name) for table in (records, *tables)] for name in compared}
+    sizes = [records.n, *(table.n for table in tables)]
     return Utility(
         n=records.n,
         rows=int(np.mean([table.n for table in tables])),
@@ -111,7 +112,7 @@ def evaluate(
         comparisons=tuple(
             found
             for name in compared
-            for found in _compare(rng, name, statistics(quantiles), values[name], draws, scalar, records.n)
+            for found in _compare(rng, name, statistics(quantiles), values[name], draws, scalar, sizes)
         ),
         distances={name: mean_distances(own, others) for name, (own, *others) in values.items()},
         propensities=tuple(propensities(rng, records, tables)),
@@ -215,11 +216,11 @@ def _compare(
     all_values: Sequence[Values],
     draws: Sequence[int] | None,
     scalar: float | str | None,
-    n: int,
+    sizes: Sequence[int],
 ) -> list[Comparison]:
-    values, *others = all_values
+    (values, *others), (n, *rows) = all_values, sizes
     own = resample(np.random.default_rng(SEED), values, wanted)  # the same whatever it is compared with
-    synthetic = estimates(rng, column, wanted, others, n, draws, scalar)
+    synthetic = estimates(rng, column, wanted, others, n, draws, scalar, rows)
     return [
         Comparison(found.statistic.of(values), percentile_interval(line), found, line)
         for found, line in zip(synthetic, own, strict=True)

@@ -39,6 +39,8 @@ def build(release: Release) -> page.Page:
     numbers = [name for name in reversed(compared) if is_numeric(tables[0].columns[name])]
     response = next((name for name in numbers if all(present(table, name).any() for table in tables)), compared[0])
     names = [f"table {i}" for i in range(1, len(tables) + 1)]
+    if whole_table.is_whole(guarantee) and len(made) < len(guarantee.columns):  # of a large table one is at hand
+        made = [str(entry["column"]) for entry in guarantee.columns]
     sections = [
         page.Section("data", "What these data are", _data(release, tables, made)),
         page.Section("guarantee", "What is promised, and what is not", _guarantee(guarantee)),
@@ -118,10 +120,19 @@ def _data(release: Release, tables: list[Records], made_columns: list[str]) -> t
             ("model", _model(guarantee)),
             ("mechanism", guarantee.mechanism + (f" ({mechanism.split(';')[0]})" if mechanism else "")),
             _released(guarantee),
+            *_weighted(guarantee),
             ("columns declared public", public),
         ),
         *_columns(guarantee),
     )
+
+
+def _weighted(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
+    """What rows stand for, where survey weights say it."""
+    if guarantee.weighted_by is None:
+        return []
+    words = "rows have no weights and stand for the population: a plain mean of theirs estimates a weighted one"
+    return [("survey weights", f"{guarantee.weighted_by}; {words}")]
 
 
 def _released(guarantee: PublicGuarantee) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from alphasynth.pages import figures, page, whole_table
 from alphasynth.pages.measures import TAILS, VECTOR_WEIGHTS, is_vector
 from alphasynth.privacy.guarantee import SPREAD, PublicGuarantee
 from alphasynth.synthesis.release import Release
+from alphasynth.synthesis.statements import declared_gaps
 from alphasynth.tables.records import Records
 from alphasynth.tables.text_cells import guarded
 
@@ -96,7 +97,10 @@ def how_to_use(release: Release, names: list[str], tables: list[Records], respon
         blocks.append(page.note(COVERS))
     if is_numeric(tables[0].columns[response]) and all(present(table, response).any() for table in tables):
         blocks += _statistics(release, names, tables, response, vector)
-    blocks += [page.heading("In Python"), page.code(_program(release, response))]
+    numeric = is_numeric(tables[0].columns[response])
+    level = None if numeric else str(np.asarray(tables[0].columns[response])[np.argmax(tables[0].counts)])
+    gaps = response in declared_gaps(guarantee)
+    blocks += [page.heading("In Python"), page.code(_program(release, response, level, gaps))]
     return tuple(blocks)
 
 
@@ -111,7 +115,8 @@ def _statistics(
     guarantee, mechanism = release.guarantee, release.guarantee.mechanism
     values = [values_of(table, response) for table in tables]
     rng = np.random.default_rng(SEED)
-    found = estimates(rng, response, statistics(), values, guarantee.n, release.draws, guarantee.spread)
+    sizes = [table.n for table in tables]
+    found = estimates(rng, response, statistics(), values, guarantee.n, release.draws, guarantee.spread, sizes)
     heads = ("statistic", "estimate", *(["95 % interval, from T"] if _has_interval(guarantee) else []))
     lines = [_line(estimate, vector)[: len(heads)] for estimate in found]
     shown = names[:MOST_SHOWN] if len(names) > 1 else []
@@ -128,10 +133,13 @@ def _line(estimate: Estimates, vector: bool) -> tuple[object, ...]:
     return (estimate.statistic.name + mark, estimate.combined.estimate, estimate.combined.interval)
 
 
-def _program(release: Release, response: str) -> str:
-    """Lines that compute the mean and its interval from the published files."""
+def _program(release: Release, response: str, level: str | None, gaps: bool) -> str:
+    """Lines that compute the mean and its interval from the published files, or the share of a level of text."""
     guarantee = release.guarantee
     response = guarded(response) if release.guarded else response  # as the file has it
+    level = guarded(level) if release.guarded else level
+    values = f"table[{response!r}]" if level is None else f"(table[{response!r}].astype(str) == {level!r})"
+    number = f"table[{response!r}].count()" if level is None and gaps else "len(table)"
     first = PurePath(release.files[0] if release.files else "synthetic_01.csv")
     read = READERS.get(first.suffix, READERS[".csv"])
     pattern = f"{first.stem.rstrip('0123456789')}*{first.suffix}"
@@ -141,15 +149,15 @@ def _program(release: Release, response: str) -> str:
         *([] if guarantee.m == 1 else ["from scipy.stats import t"]),
         "",
         f"tables = [pd.{read} for path in sorted(glob({pattern!r}))]",
-        f"q = pd.Series([table[{response!r}].mean() for table in tables])",
+        f"q = pd.Series([{values}.mean() for table in tables])",
     ]
     if guarantee.m > 1:
-        lines.append(f"w = pd.Series([table[{response!r}].var() / len(table) for table in tables])")
+        lines.append(f"w = pd.Series([{values}.var() / {number} for table in tables])")
     if guarantee.tables_per_draw > 1:
         lines.append(f"q = q.groupby(q.index // {guarantee.tables_per_draw}).mean()  # tables of one draw first")
     if guarantee.m == 1 and _has_interval(guarantee):
         lines += [
-            f"w = pd.Series([table[{response!r}].var() / len(table) for table in tables])",
+            f"w = pd.Series([{values}.var() / {number} for table in tables])",
             f"T = w.mean() * len(tables[0]) / {guarantee.n} * (1 + 1 / {guarantee.scalar!r}) + w.mean() / len(tables)",
             "reach = 1.96 * T**0.5",
             "print(q.mean(), q.mean() - reach, q.mean() + reach)",

@@ -90,8 +90,9 @@ class Columns:
         return columns
 
     @classmethod
-    def read(cls, path: Path) -> Columns:
+    def read(cls, path: str | Path) -> Columns:
         """Columns from a TOML file; raise `InputError`."""
+        path = Path(path)
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from alphasynth.errors import InputError
+from alphasynth.errors import ColumnTypeError, InputError
 from alphasynth.models.suggestion import write_new
 from alphasynth.raking.columns import Columns
 from alphasynth.tables.declared import FIRST_DAY, HEAPS, SKEWED, Declared, day_of
@@ -65,7 +65,10 @@ def write_columns(suggestion: ColumnsSuggestion, path: Path) -> None:
 
 def _look(table: Stored, name: str) -> Declared | str:
     """What might be declared of a column, or why it is left out."""
-    grouped = table.group([name], ())
+    try:
+        grouped = table.group([name], ())
+    except ColumnTypeError:
+        return "it is of a type that cannot be read exactly: convert it"
     values, counts = grouped.columns.column(0), grouped.counts
     if is_text_file(table) and pa.types.is_string(values.type):
         values = _of_text(values)
@@ -110,7 +113,7 @@ def _facts(values: pa.ChunkedArray, counts: np.ndarray) -> Declared | str:
     if pa.types.is_boolean(kind):
         return Declared(levels=(False, True))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _numbers(np.asarray(values.cast(pa.float64())), counts)
+        return _numbers(np.asarray(values.cast(pa.float64(), safe=False)), counts)  # large ones rounded
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
         return f"it holds {kind}, which are not numbers, dates or text"
     if len(values) == counts.sum() > 20:

@@ -105,7 +105,8 @@ def _verdict(realised: float, guarantee: PublicGuarantee) -> str:
     if policy is None:
         return f"{round_up(realised)} in all, for one row; no policy budget was set"
     at = "" if delta is None else f" at delta {shown_small(written(delta))}"
-    return f"{round_up(realised)} of the policy's {as_written(policy)}{at} in all, for one row"
+    spent = as_written(policy) if realised == policy else round_up(realised)
+    return f"{spent} of the policy's {as_written(policy)}{at} in all, for one row"
 
 
 def _round(entry: Mapping[str, Any]) -> tuple[object, ...]:

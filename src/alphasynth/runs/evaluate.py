@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, ReportWarning
 from alphasynth.evaluation.nearest import Nearest, nearest_distances
 from alphasynth.evaluation.risk import Aligned, MatchRates, match_rates, mean_rates
 from alphasynth.evaluation.utility import SEED, shared_columns
@@ -22,6 +24,8 @@ from alphasynth.pages.measures import Lines, is_vector
 from alphasynth.pages.palette import SYNTHETIC
 from alphasynth.privacy.guarantee import SPREAD
 from alphasynth.tables.csv_files import TextFormat
+from alphasynth.tables.databases import DatabaseTable
+from alphasynth.tables.engine import FileTable
 from alphasynth.tables.opening import is_database, open_table
 from alphasynth.tables.records import Records
 from alphasynth.tables.text_cells import CSV_CELLS
@@ -108,6 +112,8 @@ def run(settings: EvaluationSettings) -> Evaluation:
         for address, origin in zip(settings.synthetic, origins, strict=True)
     ]
     names = shared_columns([confidential, *synthetic], settings.columns)
+    if settings.columns is None:
+        names = _without_dates([confidential, *synthetic], names)
     names = list(dict.fromkeys((*names, *settings.known)))
     rules = sorted({rule for origin in origins if origin is not None for rule in origin.rules})
     gaps = gaps_among([confidential, *synthetic], names)
@@ -148,6 +154,17 @@ def run(settings: EvaluationSettings) -> Evaluation:
         "a table of a database" if is_database(address) else Path(address).name for address in settings.synthetic
     )
     return Evaluation(records, outcome, shown, nearest)
+
+
+def _without_dates(tables: Sequence[FileTable | DatabaseTable], names: Sequence[str]) -> list[str]:
+    """Columns that hold no dates in any table, with a warning of those that do; all where there are no others."""
+    schemas = [table.sample(names, 1).schema for table in tables]
+    dates = [name for name in names if any(pa.types.is_temporal(schema.field(name).type) for schema in schemas)]
+    others = [name for name in names if name not in dates]
+    if not dates or not others:
+        return list(names)
+    warnings.warn(f"columns of dates are not compared: {', '.join(dates)}", ReportWarning, stacklevel=3)
+    return others
 
 
 def _of(records: Records, target: str) -> Records:

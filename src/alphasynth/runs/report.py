@@ -31,6 +31,7 @@ from alphasynth.runs.interruption import Interruption, Left
 from alphasynth.runs.results import MOST_ROWS, RunResults
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_facts
+from alphasynth.tables.gaps import indicator_of
 from alphasynth.tables.records import Records
 
 NAME, FIGURES = "report.html", "figures"
@@ -118,7 +119,8 @@ def _outcomes(results: RunResults) -> list[Outcome]:
 def _formula(guarantee: PublicGuarantee, records: Records) -> Formula:
     """The formula of the column that figures show; of a whole table, that column on all others."""
     if whole_table.is_whole(guarantee):
-        others = [f"`{name}`" for name in records.columns if name != records.response and "`" not in name]
+        own = (records.response, indicator_of(records.response))
+        others = [f"`{name}`" for name in records.columns if name not in own and "`" not in name]
         return Formula.parse(f"`{records.response}` ~ {' + '.join(others[:MOST_TERMS]) or '1'}")
     formulas = [Formula.parse(text) for text in modelled_by(guarantee)]
     return next((f for f in formulas if f.response == records.response), formulas[-1])
@@ -134,7 +136,8 @@ def _regressions(guarantee: PublicGuarantee, formula: Formula, records: Records)
         return [formula.text]
     families = {entry["column"]: entry.get("family", "") for entry in guarantee.columns}
     kind = f"{NEGATIVE_BINOMIAL}: " if "negative_binomial" in families.get(formula.response, "") else ""
-    spoken = [name for name in records.columns if name != formula.response and "`" not in name]
+    own = (formula.response, indicator_of(formula.response))
+    spoken = [name for name in records.columns if name not in own and "`" not in name]
     few = [
         n
         for n in spoken

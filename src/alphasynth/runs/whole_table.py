@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 
 from alphasynth import __version__
 from alphasynth.evaluation.values import read_records
+from alphasynth.raking.columns import SurveyWeight
+from alphasynth.raking.pool import spaced
 from alphasynth.runs.files import Kept, plain, repeatable, write_json
 from alphasynth.runs.folder import CONFIDENTIAL, SUMMARY, Staging
 from alphasynth.runs.settings import Settings
@@ -70,7 +72,8 @@ def write_whole_table(
 def _records(synthesizer: RakedSynthesizer, table: FileTable | DatabaseTable) -> Records:
     """The confidential records that pages compare with, on all columns but dates: of a large table a sample.
 
-    What is shown alone is the last column of numbers that was called a response, or else of all.
+    What is shown alone is the last column of numbers that was called a response, or else of all. With survey weights
+    records are there as often as these say, since synthetic rows stand for the population.
     """
     gaps = declared_gaps(synthesizer.guarantee_.public())
     declared = synthesizer.columns.declared
@@ -80,10 +83,26 @@ def _records(synthesizer: RakedSynthesizer, table: FileTable | DatabaseTable) ->
     few = min(SAMPLED_ROWS, MOST_VALUES // len(names))
     n = synthesizer.guarantee_.n
     whole = n * len(names) <= MOST_VALUES
-    table = as_declared(table, declared)
-    rows = table if whole and not declared[names[0]].dates else _days(table.sample(names, n if whole else few))
+    table, weight = as_declared(table, synthesizer.columns.read_as), synthesizer.columns.weight
+    rows: Any = table
+    if weight is not None:
+        rows = _weighted(table.sample([*names, weight.column], n if whole else few), weight)
+    elif not whole:
+        rows = table.sample(names, few)
+    if declared[names[0]].dates:
+        rows = _days(rows if isinstance(rows, pa.Table) else table.sample(names, n))
     found = read_records(rows, names, gaps)
     return replace(found, response=shown[-1], index=None, columns={n: np.asarray(c) for n, c in found.columns.items()})
+
+
+def _weighted(rows: pa.Table, weight: SurveyWeight) -> pa.Table:
+    """As many rows, each as often as its weight, the last column, says but for less than 1."""
+    weights = np.minimum(np.asarray(rows.column(rows.num_columns - 1).cast(pa.float64())), weight.largest)
+    rows = rows.drop_columns([weight.column])
+    if not weights.sum() > 0:
+        return rows
+    order = np.argsort(weights, kind="stable")  # rows of one weight beside each other, for the least scatter
+    return rows.take(order[spaced(np.random.default_rng(), weights[order], rows.num_rows)])
 
 
 def _days(rows: pa.Table) -> pa.Table:

@@ -60,6 +60,7 @@ class Declared:
         strange = [word for word in given if word not in (*known, READ_OFF)]
         if strange:
             raise InputError(f"what is declared of {name!r} must be one of {', '.join(known)}, found {strange[0]!r}")
+        given = {fact: _plain(value) for fact, value in given.items()}
         limits, levels = given.get("limits"), given.get("levels", ())
         days = _days(limits) if SKEWED in known else None
         return cls(
@@ -132,9 +133,16 @@ def marks_of(of: str, given: object, known: Sequence[str] = ()) -> tuple[str, ..
     return tuple(dict.fromkeys(given))
 
 
+def _plain(value: Any) -> Any:
+    """Arrays and ranges as lists, NumPy's numbers as Python's."""
+    if isinstance(value, range):
+        return list(value)
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
 def _pair(name: str, value: Any) -> tuple[float, float]:
     numbers = isinstance(value, list | tuple) and len(value) == 2 and all(_is_number(end) for end in value)
-    if not numbers or not value[0] < value[1]:
+    if not numbers or not value[0] < value[1] or not math.isfinite(value[1] - value[0]):
         raise InputError(f"limits of {name!r} must be two numbers, low < high, found {found(str(value))}")
     return float(value[0]), float(value[1])
 

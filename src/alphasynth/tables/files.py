@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from alphasynth.errors import InputError
+from alphasynth.errors import ColumnTypeError, InputError
 from alphasynth.tables.engine import Column, Reading, quoted
 from alphasynth.tables.statistical_files import Labels, read_columns, read_labels, read_names
 
@@ -25,7 +25,9 @@ def typed(
         number = schema.names.index(name)
         kind = _without_views(schema.field(number).type)
         if pa.types.is_decimal256(kind) or pa.types.is_float16(kind) or pa.types.is_duration(kind):
-            raise InputError(f"column {name!r} must be of a type that is read exactly, found {kind}; convert it first")
+            raise ColumnTypeError(
+                f"column {name!r} must be of a type that is read exactly, found {kind}; convert it first"
+            )
         known = levels(name) if levels is not None and pa.types.is_dictionary(kind) else None
         columns[name] = Column(f"c{number}", f"c{number}", kind, kind, known)
     return columns
