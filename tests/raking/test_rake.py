@@ -18,13 +18,13 @@ from alphasynth.raking.margins import (
     joined,
     nearest_counts,
     shrunk,
+    with_tails,
 )
 from alphasynth.raking.one_way import estimated, settled, tilted
 from alphasynth.raking.pool import draw_tree, pair_table, spaced
 from alphasynth.raking.rake import MomentTerm, TableTerm, rake, rake_together
 from alphasynth.raking.rows import Wanted, choose_rows
 from alphasynth.raking.sums import Noisy
-from alphasynth.raking.tails import with_tails
 from alphasynth.tables.declared import Declared
 
 

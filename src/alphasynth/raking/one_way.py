@@ -10,10 +10,9 @@ from fractions import Fraction
 import numpy as np
 
 from alphasynth.raking.cells import Cells
-from alphasynth.raking.margins import even_where_alike, joined, nearest_counts, shrunk
+from alphasynth.raking.margins import even_where_alike, joined, nearest_counts, shrunk, with_tails
 from alphasynth.raking.settings import Parts
 from alphasynth.raking.sums import Confidential, Margin, Noisy
-from alphasynth.raking.tails import with_tails
 
 # Numbers in so many blocks or more are smoothed.
 MANY = 12
