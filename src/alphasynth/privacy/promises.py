@@ -50,7 +50,7 @@ EXACT = (
     "it covers the parameters drawn and all that is made from them, and neither the number of rows nor columns "
     "declared public nor how long the run took nor that it was not refused",
     "the parameters were drawn exactly, on a finite public grid and in whole numbers, with random bits that SHAKE-256 "
-    "makes from 128 bits of the operating system's entropy",
+    "makes from 384 bits of the operating system's entropy",
 )
 SCORED = (
     NEIGHBOURS,
@@ -59,7 +59,7 @@ SCORED = (
     "everything else, any number of draws and tables, was made from these",
     "it covers neither the number of rows nor columns declared public nor how long the run took nor that it was not "
     "refused",
-    "the noise was sampled exactly, in whole numbers, with random bits that SHAKE-256 makes from 128 bits of the "
+    "the noise was sampled exactly, in whole numbers, with random bits that SHAKE-256 makes from 384 bits of the "
     "operating system's entropy",
 )
 SUMMED = (
