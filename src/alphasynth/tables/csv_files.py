@@ -165,7 +165,8 @@ class Csv:
         asked = {name: sql for name, sql in strange.items() if sql is not None}
         if asked:
             counts = ", ".join(f"coalesce(bool_or({sql}), false)" for sql in asked.values())
-            (found,) = engine.execute(f"SELECT {counts} FROM {source}").fetchall()
+            rows = source if len(asked) > MOST_SETS else _distinct(source, [places[name] for name in asked])
+            (found,) = engine.execute(f"SELECT {counts} FROM {rows}").fetchall()
             for name, other in zip(asked, found, strict=True):
                 if other:
                     raise InputError(f"column {name!r} must hold {self.kinds[name].words}, as declared, found others")
