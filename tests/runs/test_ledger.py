@@ -92,6 +92,12 @@ def test_epsilons_of_different_units_are_not_added_up_under_a_cap(ledger):
         reserve(ledger, "e", 1.0, unit="column 'household'")
     assert balance_of(ledger).spent == 6
 
+    for run, unit in (("f", "one row"), ("g", "column 'person'")):
+        with ledger.transaction() as connection:  # before there was a cap
+            ledger.reserve(connection, reservation(run, 1.0, dataset="mixed", fingerprint="m", unit=unit))
+    ledger.set_cap("mixed", 10.0)
+    reserve(ledger, "h", 1.0, dataset="mixed", fingerprint="m", unit="one row")  # it is said, and locks nobody out
+
 
 def test_ten_runs_of_a_tenth_are_one_and_an_eleventh_is_refused(ledger):
     """Ten floats of 0.1 are a little more than 1; what was written down is a tenth."""

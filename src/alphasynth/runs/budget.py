@@ -183,9 +183,9 @@ def check_cap(reservation: Reservation, so_far: Balance) -> None:
 
 
 def check_unit(reservation: Reservation, so_far: Balance) -> None:
-    """Refuse a run whose unit of privacy is another than that of earlier ones: their epsilons do not add up."""
+    """Refuse a run whose unit of privacy no earlier one has: their epsilons do not add up."""
     unit = reservation.detail.get(UNIT, ROW)
-    if so_far.units and so_far.units != (unit,):
+    if so_far.units and unit not in so_far.units:
         raise LedgerError(
             f"data set {so_far.dataset!r} has a cap and runs whose unit of privacy is {' or '.join(so_far.units)}, to "
             f"which a run whose unit is {unit} cannot be added; give it the same (--unit, --max-rows)"
