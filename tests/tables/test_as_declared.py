@@ -6,7 +6,7 @@ from datetime import date
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import alphasynth as syn
@@ -74,6 +74,7 @@ IDS = st.sampled_from([str(2**53 + i) for i in range(4)] + ["7", "7.5", " 8", "x
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(IDS, min_size=1, max_size=12), st.sampled_from(["5", "5.5", "a", "1" * 30]))
+@example([str(2**53), str(2**53 + 1)], "5.5")  # floats would be one number
 def test_no_id_decides_how_others_are_told_apart(tmp_path_factory, ids, extra):
     """With one row for each unit: as many as there are ids, whoever else is in the file."""
     path = tmp_path_factory.mktemp("units") / "t.csv"
