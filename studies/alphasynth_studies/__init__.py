@@ -7,7 +7,7 @@ import importlib
 from alphasynth_studies.study import Study
 
 # Loaded when asked for: a study imports what it needs.
-_HOME = {"nb-mixture": "nb_mixture", "salary": "salary", "contraction": "contraction"}
+_HOME = {"nb-mixture": "nb_mixture", "salary": "salary", "contraction": "contraction", "headline": "headline.study"}
 NAMES = tuple(_HOME)
 
 

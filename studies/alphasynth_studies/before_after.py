@@ -50,7 +50,7 @@ def results_of(told: Told) -> dict[str, Any]:
         "n": told.detail.values.n,
         "m": len(told.detail.paper["LW"].tables),
         "data": {name: _spread([one.values[name] for one in found]) for name in (*STATISTICS, "sd")},
-        "paper_settings": {label: _synthesizer(found, label, "paper") for label in (*BEFORE, "LW_final", "CW_final")},
+        "our_settings": {label: _synthesizer(found, label, "paper") for label in (*BEFORE, "LW_final", "CW_final")},
         "equal_epsilon": {
             "epsilon_per_draw": told.epsilon,
             **{label: _synthesizer(found, label, "equal") for label in WEIGHTED},
@@ -61,7 +61,7 @@ def results_of(told: Told) -> dict[str, Any]:
         },
         "statements": shares(told.statements, found),
         "statements_at_equal_epsilon": shares([s for s in told.statements if s.of_utility], found, "equal"),
-        "orders": {setting: orders(found, setting) for setting in ("paper", "equal")},
+        "orders": {name: orders(found, setting) for name, setting in (("ours", "paper"), ("equal", "equal"))},
         "intervals": {
             label: {name: _interval(found, label, name) for name in STATISTICS}
             for label in ("data", *BEFORE, "LW_final", "CW_final")

@@ -11,7 +11,7 @@ from alphasynth.evaluation.intervals import Interval
 from alphasynth.evaluation.values import together
 from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.pages import figures, page
-from alphasynth.pages.marks import Figure, Line, Panel, points, short
+from alphasynth.pages.marks import Figure, Line, Mark, Panel, Reference, points, short
 from alphasynth.pages.palette import colours
 from alphasynth.privacy.accounting import round_up
 from alphasynth_studies.before_after import AFTER, BEFORE, Told, interval_of, signed
@@ -117,10 +117,40 @@ def _weights_by_record(told: Told) -> Figure:
         seen = f"From {stem} to {stem}_final {numbers.rising:.1%} of the weights rise and {numbers.falling:.1%} fall."
         marks = (
             Line(stem, np.array([0.0, 1.0]), np.array([0.0, 1.0]), "no change"),
-            points(f"{stem}_final", made.before.alpha, made.weighting.alpha, made.weighting.counts),
+            points(
+                f"{stem}_final",
+                made.before.alpha,
+                made.weighting.alpha,
+                made.weighting.counts,
+                ("weight before", "weight after"),
+            ),
         )
         panels.append(Panel(seen, f"weight under {stem}", marks, seen, f"weight under {stem}_final", (0.0, 1.0)))
     return Figure("weights", "", "", tuple(panels), colours(AFTER))
+
+
+def by_value(told: Told) -> page.Block:
+    """Weight and bound of a record against its value, before and after re-weighting."""
+    y, column = told.detail.values.values, told.detail.column
+    panels = []
+    for stem in ("LW", "CW"):
+        shown = _shown(told, (stem, f"{stem}_final"))
+        for name, read in (("weight", "alpha"), ("bound", "lipschitz")):
+            marks: list[Mark] = [points(w.label, y, getattr(w, read), w.counts, (column, name)) for w in shown]
+            if name == "bound":
+                marks += [Reference(f"{w.label}: largest bound", w.delta, "y", None, w.label, True) for w in shown]
+            least = [f"{w.label} {short(float(y[np.argmin(getattr(w, read))]))}" for w in shown]
+            alt = f"{stem}: the least {name} is at {column} = {', '.join(least)}."
+            label = "weight alpha" if name == "weight" else "Lipschitz bound of the record"
+            panels.append(Panel(f"{stem} and {stem}_final: {name} against {column}", column, tuple(marks), alt, label))
+    largest = [f"{w.label} at {column} = {short(float(y[np.argmax(w.lipschitz)]))}" for w in _shown(told, AFTER)]
+    caption = (
+        "Not in the paper: a point is a distinct record at its value. Weights fall towards both tails; re-weighting "
+        "brings the bounds of records whose weight is below 1 near one level. The largest bound (dashed) is "
+        f"{', '.join(largest)}."
+    )
+    title = f"Weight and Lipschitz bound against {column}, before and after re-weighting"
+    return page.figure_block(Figure("by_value", title, caption, tuple(panels), colours(AFTER)))
 
 
 def utility_after(told: Told, number: int) -> list[page.Block]:
@@ -165,9 +195,8 @@ def _statistics(
     ]
     if said is None:
         said = [f"{stem}_final_nearer_{name}" for stem in ("cw", "lw") for name in names]
-    caption = (
-        f"Bootstrap resamples; the band is the data's 95 % interval. Errors: {'; '.join(errors)}. {told.said(*said)}"
-    )
+    words = f"Errors: {'; '.join(errors)}. {told.said(*said)}"
+    caption = f"Bootstrap resamples (ours); the band is the data's 95 % interval. {words}"
     title = f"{' and '.join(names)} of data and synthetic tables"
     return _counterpart(figures.statistic_violins(compared), number, part, title, caption)
 

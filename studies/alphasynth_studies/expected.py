@@ -1,22 +1,31 @@
-"""Numbers of the paper's beside ours: how far apart they may be and why, and whether they are."""
+"""Numbers and statements of the paper's beside ours: our reading of each, how far apart they may be, and a verdict."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 FITTED, UNTOLD = "fitted", "not measured"
+NOT_UNUSUAL = "not unusual"  # a remark about one table, true of some of ours
+DEPENDS = "depends on"  # a setting that the paper does not give
+CANNOT = "cannot be told"
+
+# What a line is: a number; a remark about one table; a claim about the method, judged on means over tables.
+NUMBER, REMARK, CLAIM = "number", "remark", "claim"
+GENERAL, RARE = 0.9, 0.05  # shares of tables from which a remark holds of tables at large, and below which of none
+SURE = 0.025  # of resamples of the tables, on the other side of a claim
 
 
 @dataclass(frozen=True)
 class Expected:
     """A number of the paper's. `name` leads to ours in the results, steps with dots between.
 
-    The reason starts with the number and the tolerance, `6 ± 0.4: ...`, so that no one changes one without the others.
-    `remark` says what we found out where ours does not hold.
+    The reason starts with the number and the tolerance, `6 ± 0.4: ...`, so that no one changes one without the others;
+    the rest of it is our reading. `remark` says what we found out where ours does not hold, `said` are the paper's own
+    words, `settings` names those of ours that it rests on, `change` says what would change the verdict.
     """
 
     name: str
@@ -26,6 +35,10 @@ class Expected:
     tolerance: float
     reason: str
     remark: str = ""
+    kind: str = NUMBER
+    said: str = ""
+    settings: tuple[str, ...] = ()
+    change: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a number whose reason speaks of another, and a tolerance that is none."""
@@ -43,6 +56,10 @@ class Expected:
         """
         if ours is None or not math.isfinite(ours):
             return Line(self, None, UNTOLD)
+        if self.kind == REMARK:
+            return Line(self, float(ours), _of_one_table(*(interval or (ours, ours))))
+        if self.kind == CLAIM:
+            return Line(self, float(ours), HOLDS if ours >= 1 - SURE else FAILS if ours <= SURE else UNDECIDED)
         near = {self._within(end) for end in (ours, *(interval or ()))}
         if len(near) == 2:
             return Line(self, float(ours), UNDECIDED)
@@ -51,6 +68,17 @@ class Expected:
     def _within(self, number: float) -> bool:
         # Room for binary fractions, so that a distance equal to the tolerance is within it.
         return abs(number - self.paper) <= self.tolerance + 1e-9 * max(abs(self.paper), 1.0)
+
+
+def _of_one_table(low: float, high: float) -> str:
+    """The verdict on a remark about one table, from the 95 % interval of the share of ours that it is true of.
+
+    >>> _of_one_table(0.6, 0.8), _of_one_table(0.96, 1.0), _of_one_table(0.0, 0.04), _of_one_table(0.01, 0.1)
+    ('not unusual', 'holds', 'does not hold', 'undecided')
+    """
+    if low >= RARE:
+        return HOLDS if low >= GENERAL else NOT_UNUSUAL
+    return FAILS if high < RARE else UNDECIDED
 
 
 def plain(number: float) -> str:
@@ -64,15 +92,23 @@ def plain(number: float) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """An expected number, ours, and the verdict."""
+    """An expected number, ours, and the verdict; `on` is what that depends on, `change` what was seen to change it."""
 
     expected: Expected
     ours: float | None
     verdict: str
+    on: str = ""
+    change: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The verdict in words."""
+        return f"{self.verdict} {self.on}" if self.verdict == DEPENDS else self.verdict
 
     def flat(self) -> dict[str, Any]:
-        """For a file: name, place, what, paper, tolerance, reason, remark, ours, verdict."""
-        return {**asdict(self.expected), "ours": self.ours, "verdict": self.verdict}
+        """For a file: what was expected, ours, the verdict, what it depends on and what would change it."""
+        change = self.change or self.expected.change
+        return {**asdict(self.expected), "ours": self.ours, "verdict": self.shown, "change": change}
 
 
 def found_in(results: Mapping[str, Any], name: str) -> float | None:
@@ -107,3 +143,18 @@ def interval_in(results: Mapping[str, Any], name: str) -> tuple[float, float] | 
     if last in ("mean", "value") and "standard_error" in at:
         return at[last] - 2 * at["standard_error"], at[last] + 2 * at["standard_error"]
     return None
+
+
+def judged(expected: Expected, results: Mapping[str, Any]) -> Line:
+    """The line of an expected number; the results say which are fitted, depend on a setting, or cannot be told.
+
+    `depends` and `cannot` have, by name, what a verdict depends on (`on`) and what was seen to change it (`change`).
+    """
+    name = expected.name
+    line = expected.beside(found_in(results, name), interval_in(results, name), name in results.get("fitted", ()))
+    if line.verdict == UNTOLD:
+        return line
+    for kind, verdict in (("cannot", CANNOT), ("depends", DEPENDS)):
+        if name in results.get(kind, {}):
+            return replace(line, verdict=verdict, **results[kind][name])
+    return line

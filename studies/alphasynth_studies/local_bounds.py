@@ -7,6 +7,7 @@ proposals, maxima and weights; only chance comes from JAX's generators, so that 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from alphasynth.mechanisms.fit import NUM_DRAWS, in_64_bit
 from alphasynth.mechanisms.lipschitz import largest_by_row
 from alphasynth.mechanisms.rule import from_risk, level, rescale
 from alphasynth.models.model import Array, Model
-from alphasynth_studies.synthesizers import K
+from alphasynth_studies.synthesizers import LW, K, Setting
 
 ROUNDS = ("Unweighted", "LW", "LW_final")
 CHAINS = 4
@@ -73,14 +74,21 @@ def simulate(clock: Clock, seed: int, log_pmf: np.ndarray, num_databases: int, n
 
 
 @in_64_bit
-def local_bounds(clock: Clock, seed: int, model: Model, counts: np.ndarray, m: int) -> Bounds:
-    """Delta of every database, unweighted, under LW and under LW_final; raise `InputError` for bad draws."""
+def local_bounds(
+    clock: Clock, seed: int, model: Model, counts: np.ndarray, m: int, settings: Sequence[Setting] = (LW,)
+) -> Bounds:
+    """Delta of every database, unweighted, under LW and under LW_final; raise `InputError` for bad draws.
+
+    `settings` are LW's, one for all databases or one for each.
+    """
     num_databases = len(counts)
     if (counts > 0).sum(axis=1).max() > CAPACITY:
         raise InputError(f"a database must have at most {CAPACITY} distinct values")
     keys = _keys(seed, num_databases)
     rows = np.arange(len(keys)) % num_databases
-    found = clock("bounds", _local_bounds, keys, counts[rows], model=model, m=m, chunk=_chunk(num_databases))
+    dials = np.array([(setting.scale, setting.shift) for setting in settings])
+    args = (keys, counts[rows], dials[rows % len(dials)])
+    found = clock("bounds", _local_bounds, *args, model=model, m=m, chunk=_chunk(num_databases))
     bounds = Bounds(*(part[:num_databases] for part in found))
     if bounds.acceptance.min() < LEAST_ACCEPTANCE or not np.isfinite(bounds.delta).all():
         raise InputError(
@@ -145,11 +153,11 @@ def _sorted_values(key: Array, cdf: Array, n: int) -> Array:
 
 
 @partial(jax.jit, static_argnames=("model", "m", "chunk"))
-def _local_bounds(keys: Array, counts: Array, model: Model, m: int, chunk: int) -> Bounds:
-    return jax.lax.map(lambda one: _bounds_of(model, m, *one), (keys, counts), batch_size=chunk)
+def _local_bounds(keys: Array, counts: Array, dials: Array, model: Model, m: int, chunk: int) -> Bounds:
+    return jax.lax.map(lambda one: _bounds_of(model, m, *one), (keys, counts, dials), batch_size=chunk)
 
 
-def _bounds_of(model: Model, m: int, key: Array, counts: Array) -> Bounds:
+def _bounds_of(model: Model, m: int, key: Array, counts: Array, dials: Array) -> Bounds:
     """The rounds of one database: fit, bound each record, weigh; the weights of a round are made in the one before."""
     y = jnp.nonzero(counts, size=CAPACITY, fill_value=0)[0]
     size = jnp.sum(counts > 0)
@@ -159,7 +167,7 @@ def _bounds_of(model: Model, m: int, key: Array, counts: Array) -> Bounds:
     start = _start(model, columns["y"], records)
 
     def lw(largest: Array, alpha: Array) -> Array:
-        return from_risk(rescale(largest, held, jnp), 1.0, 0.0, jnp)
+        return from_risk(rescale(largest, held, jnp), dials[0], dials[1], jnp)
 
     def reweight(largest: Array, alpha: Array) -> Array:
         return level(largest, K * jnp.max(weighted(alpha, largest, jnp)), jnp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from alphasynth.evaluation.intervals import RESAMPLES, percentile_interval
 from alphasynth.models.coefficient_priors import ScaleMixturePrior
 from alphasynth.models.counts import NegativeBinomial, Poisson
+from alphasynth_studies.expected import FAILS, HOLDS, Expected, found_in, interval_in
 from alphasynth_studies.local_bounds import (
     ROUNDS,
     Bounds,
@@ -21,17 +22,20 @@ from alphasynth_studies.local_bounds import (
     synthetic_statistics,
 )
 from alphasynth_studies.local_bounds import VALUES as SUPPORT
+from alphasynth_studies.scans.settings import LW_SETTINGS
 from alphasynth_studies.statements import share_interval
 from alphasynth_studies.tables import mixture_log_pmf, poisson_log_pmf
 
 N = 1_000
 M = 20
+UPPER = 0.95
+Scan = list[dict[str, Any]]
 NAMES, QUANTILES = ("mean", "median", "q15", "q90"), (0.5, 0.15, 0.9)
 
 
 @dataclass(frozen=True, eq=False)
 class Generator:
-    """What databases are drawn from, the model fitted to them, and the bound at which the paper sees LW gather."""
+    """What databases are drawn from, the model fitted to them, and the paper's global bound of LW."""
 
     name: str
     words: str
@@ -53,7 +57,7 @@ class Many:
 
 
 def generators() -> tuple[Generator, ...]:
-    """The paper's two, and its mixture as printed in Supp 5, with one dispersion twice."""
+    """Poisson counts, the mixture of section 3, and that of Supp 5 as printed, with one dispersion twice."""
     poisson = Poisson.with_coefficients(ScaleMixturePrior(), 1)
     negative_binomial = NegativeBinomial.with_coefficients(ScaleMixturePrior(), 1)
     mixture = "0.2 NB(100, 5) + 0.8 NB(100, 20)"
@@ -72,7 +76,7 @@ def many_databases(
     counts = simulate(clock, seeds[0], generator.log_pmf, num_databases, n)
     bounds = local_bounds(clock, seeds[1], generator.model, counts, M)
     results: dict[str, Any] = {
-        label: _summary(delta, generator.global_value) for label, delta in zip(ROUNDS, bounds.delta.T, strict=True)
+        label: summary(delta, generator.global_value) for label, delta in zip(ROUNDS, bounds.delta.T, strict=True)
     }
     results["extremes"] = extremes(bounds)
     results["smallest_acceptance"] = float(bounds.acceptance.min())
@@ -86,7 +90,61 @@ def many_databases(
     return Many(results, bounds.delta, own, synthetic)
 
 
-def _summary(delta: np.ndarray, global_value: float) -> dict[str, Any]:
+def scan_bounds(clock: Clock, generator: Generator, size: tuple[int, tuple[int, ...]], key: list[int]) -> Scan:
+    """The same at every scanned setting of LW, on the same databases for all: numbers at n = 1,000, and over n.
+
+    `size` is how many databases, and of which other n a third as many; the first and last n are compared.
+    """
+    most, ns = size
+    count = len(LW_SETTINGS)
+    by_n: dict[int, list[np.ndarray]] = {}
+    lines: list[dict[str, Any]] = [{**s._asdict(), "words": s.words} for s in LW_SETTINGS]
+    for n in dict.fromkeys((N, *ns)):
+        num_databases = most if n == N else max(most // 3, 2)
+        each = list(LW_SETTINGS) * num_databases
+        seeds = np.random.SeedSequence([*key, n]).generate_state(3).tolist()
+        counts = simulate(clock, seeds[0], generator.log_pmf, num_databases, n)
+        bounds = local_bounds(clock, seeds[1], generator.model, np.repeat(counts, count, axis=0), M, each)
+        by_n[n] = [bounds.delta[at::count] for at in range(count)]
+        if n != N:
+            continue
+        synthetic = synthetic_statistics(clock, seeds[2], generator.model, bounds.draws[:, 1:2], n, QUANTILES)[:, 0]
+        own = statistics_of(counts, QUANTILES)
+        for at, (line, delta) in enumerate(zip(lines, by_n[n], strict=True)):
+            line["LW"] = summary(delta[:, 1], generator.global_value)
+            line["LW"] |= _largest_relative(synthetic[at::count] - own, own.mean(axis=0))
+            line["narrower"] = float(delta[:, 1].std(ddof=1) / delta[:, 0].std(ddof=1))
+    if len(ns) > 1:
+        rng = np.random.default_rng(key)
+        for line, few, many in zip(lines, by_n[min(ns)], by_n[max(ns)], strict=True):
+            line["contraction"] = {name: _ratio(rng, of, many[:, 1], few[:, 1]) for name, of in MEASURES.items()}
+    return lines
+
+
+def turning(scans: Mapping[str, Scan], expected: Sequence[Expected]) -> dict[str, dict[str, str]]:
+    """Numbers of Supp 5 that hold at some scanned setting of LW and do not at another; names start with the generator.
+
+    Of each: what it depends on, and at which scales c (with g = 0) it holds and does not.
+    """
+    turned = {}
+    for one in expected:
+        generator, _, name = one.name.partition(".")
+        lines = [line for line in scans.get(generator, ()) if line["shift"] == 0]
+        by_scale = {
+            line["scale"]: one.beside(found_in(line, name), interval_in(line, name)).verdict
+            for line in sorted(lines, key=lambda line: float(line["scale"]))
+        }
+        inside, out = ([c for c, verdict in by_scale.items() if verdict == wanted] for wanted in (HOLDS, FAILS))
+        if inside and out:
+            listed = [" ".join(f"{c:g}," for c in scales).rstrip(",") for scales in (inside, out)]
+            turned[one.name] = {
+                "on": "c of LW",
+                "change": f"holds at c = {listed[0]}; does not at c = {listed[1]} (g = 0; others undecided)",
+            }
+    return turned
+
+
+def summary(delta: np.ndarray, global_value: float) -> dict[str, Any]:
     """Median, mean, sd and range of the databases' bounds, and the share above the paper's global value."""
     above = int((delta > global_value).sum())
     resampled = np.random.default_rng(len(delta)).choice(delta, (RESAMPLES, len(delta)))
@@ -95,6 +153,8 @@ def _summary(delta: np.ndarray, global_value: float) -> dict[str, Any]:
         "num_databases": len(delta),
         "median_delta": float(np.median(delta)),
         "median_delta_interval": list(percentile_interval(medians)),
+        "upper_delta": float(np.quantile(delta, UPPER)),  # one database in twenty lies above
+        "upper_delta_interval": list(percentile_interval(np.quantile(resampled, UPPER, axis=1))),
         "mean_delta": float(delta.mean()),
         "sd_delta": float(delta.std(ddof=1)),
         "relative_sd": float(delta.std(ddof=1) / np.median(delta)),
@@ -144,16 +204,18 @@ def _largest_relative(error: np.ndarray, size: np.ndarray) -> dict[str, Any]:
     }
 
 
+MEASURES: dict[str, Callable[[np.ndarray], float]] = {
+    "spread_ratio": lambda delta: float(delta.std(ddof=1)),
+    "range_ratio": lambda delta: float(np.ptp(delta)),
+    "drift": lambda delta: float(np.median(delta)),
+}
+
+
 def bounds_over_n(by_n: dict[int, Many], rng: np.random.Generator) -> dict[str, Any]:
     """Bounds over n, and how LW's at the largest n compare with those at the smallest: spread, range, median."""
     first, last = min(by_n), max(by_n)
     few, many = by_n[first].delta[:, 1], by_n[last].delta[:, 1]
-    measures: dict[str, Callable[[np.ndarray], float]] = {
-        "spread_ratio": lambda delta: float(delta.std(ddof=1)),
-        "range_ratio": lambda delta: float(np.ptp(delta)),
-        "drift": lambda delta: float(np.median(delta)),
-    }
-    ratios = {name: _ratio(rng, of, many, few) for name, of in measures.items()}
+    ratios = {name: _ratio(rng, of, many, few) for name, of in MEASURES.items()}
     return {
         "over_n": {str(n): found.results for n, found in by_n.items()},
         "contraction": {"first_n": first, "last_n": last, **ratios},

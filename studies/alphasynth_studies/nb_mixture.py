@@ -13,26 +13,34 @@ from alphasynth.pages import page
 from alphasynth_studies import before_after_page as drawn
 from alphasynth_studies.before_after import AFTER, Told, results_of
 from alphasynth_studies.before_after_tables import over_tables
-from alphasynth_studies.expected import Expected
+from alphasynth_studies.expected import NUMBER, Expected
 from alphasynth_studies.paper_statements import section_3
 from alphasynth_studies.repeats import Plan, measure_all
+from alphasynth_studies.scans.page import settings_section
+from alphasynth_studies.scans.settings import CW_SETTINGS, LW_SETTINGS, Scan, depending, numbers_that_turn, scan_results
 from alphasynth_studies.study import Asked, Findings, Study
-from alphasynth_studies.synthesizers import STATISTICS
+from alphasynth_studies.synthesizers import CW, LW, STATISTICS, K, Measured
 from alphasynth_studies.tables import mixture_table
 
-EPSILON = 11.0  # per draw, for all synthesizers alike: about what LW comes to at the paper's settings
+EPSILON = 11.0  # per draw, for all synthesizers alike: about what LW comes to at c = 1, g = 0
 
 
 @dataclass(frozen=True)
 class Size:
-    """Tables, their rows, and synthetic tables from each."""
+    """Tables, their rows, synthetic tables from each; tables for the scan of settings, and how many settings."""
 
     repeats: int
     n: int
     m: int
+    scanned: int
+    settings: int
 
 
-SIZES = {"toy": Size(3, 300, 3), "paper": Size(100, 1_000, 20), "large": Size(1_000, 1_000, 20)}
+SIZES = {
+    "toy": Size(3, 300, 3, 3, 2),
+    "paper": Size(100, 1_000, 20, 20, 100),
+    "large": Size(1_000, 1_000, 20, 100, 100),
+}
 STATEMENTS = section_3()
 
 
@@ -80,7 +88,8 @@ SCATTER = {
 }
 
 
-# CW's radius, scale and shift are not in the paper; they were chosen in sight of CW's row of that table.
+# CW's radius, scale and shift are not in the paper; ours were chosen in sight of CW's row of that table.
+RATIOS = {"LW_final": "LW", "CW_final": "CW", "SW": "LW"}
 FITTED = [f"intervals.CW.{name}.{kind}.mean" for name in STATISTICS for kind in ("shift", "width")]
 
 
@@ -108,11 +117,32 @@ def _interval_numbers() -> tuple[Expected, ...]:
 def _number(label: str, statistic: str, kind: str, words: str, number: float, scatter: float) -> Expected:
     tolerance = round(2 * scatter + 0.1, 2)
     reason = (
-        f"{number:,.10g} ± {tolerance:,.10g}: the paper has one table, and over 100 tables one table's number "
-        f"scatters with standard deviation {scatter:g}; twice that, and 0.1 for published ends of one decimal"
+        f"{number:,.10g} ± {tolerance:,.10g}: the paper has one table; over 100 of ours one table's number scatters "
+        f"with standard deviation {scatter:g}; twice that, and 0.1 for ends of one decimal"
     )
-    name = f"intervals.{label}.{statistic}.{kind}.mean"
-    return Expected(name, "Supp 3, table", f"{label}, {statistic}: {words}", number, tolerance, reason)
+    rule = {"data": ()}.get(label, ("m", "S", label.removesuffix("_final")))
+    return Expected(
+        f"intervals.{label}.{statistic}.{kind}.mean",
+        "Supp 3, table",
+        f"{label}, {statistic}: {words}",
+        number,
+        tolerance,
+        reason,
+        settings=("n", "B", *rule),
+        change="the paper's own table, or intervals made in another way",
+    )
+
+
+def number_on(one: Measured, name: str) -> float | None:
+    """What one table says of an expected number: an interval's place or width, or a ratio of bounds."""
+    kind, label, *rest = name.split(".")
+    if kind == "delta_ratio":
+        return one.paper[label].delta / one.paper[RATIOS[label]].delta
+    if kind != "intervals" or label not in one.paper:
+        return None
+    statistic, which = rest[0], rest[1]
+    interval = one.paper[label].intervals[statistic]
+    return interval.high - interval.low if which == "width" else middle_shift(one, label, statistic)
 
 
 def run(asked: Asked) -> Findings:
@@ -120,7 +150,13 @@ def run(asked: Asked) -> Findings:
     size = SIZES[asked.size]
     plan = Plan(partial(mixture_table, n=size.n), size.m, EPSILON)
     told = Told(plan.detail(0), measure_all(asked, plan, size.repeats), STATEMENTS, EPSILON)
-    results = {**results_of(told), "signs": _signs(told), "fitted": FITTED}
+    scan = Scan(plan.table_of, size.m, LW_SETTINGS[: size.settings], CW_SETTINGS[: size.settings])
+    scanned = measure_all(asked, scan, size.scanned)
+    settings = scan_results(scanned, STATEMENTS, PUBLISHED)
+    numbers = [e for e in STUDY.expected if e.kind == NUMBER and e.name not in FITTED]
+    turned = numbers_that_turn(scanned, settings["considered"], numbers, number_on)
+    depends = depending(settings, STATEMENTS, turned)
+    results = {**results_of(told), "signs": _signs(told), "fitted": FITTED, "scan": settings, "depends": depends}
     sections = (
         page.Section(
             "before",
@@ -130,11 +166,12 @@ def run(asked: Asked) -> Findings:
         page.Section(
             "weights",
             "Re-weighting: bounds and weights",
-            (drawn.scatter_after(told, 3), *drawn.weights_after(told, 4)),
+            (drawn.scatter_after(told, 3), *drawn.weights_after(told, 4), drawn.by_value(told)),
         ),
         page.Section("utility", "Re-weighting: utility", tuple(drawn.utility_after(told, 5))),
         page.Section("intervals", "The table of Supp 3", _interval_blocks(told, results)),
         over_tables(told),
+        settings_section(settings),
     )
     return Findings(results, sections)
 
@@ -197,9 +234,10 @@ STUDY = Study(
     place="section 3, Supp 3",
     simulates="Tables of 1,000 counts from 0.2 NB(100, 5) + 0.8 NB(100, 20). The paper's own table is not published, "
     "so one table stands for it and many more show what its numbers owe to chance.",
-    runs="Unweighted, LW (c = 1, g = 0), CW (radius 0.3 of the value, c = 1.5, g = 0.1), SW (alpha = LW's Delta over "
-    "Unweighted's), LW_final and CW_final (k = 0.95), 1,000 draws and 20 synthetic tables each; and all but Unweighted "
-    f"again with epsilon = {EPSILON:g} per draw.",
+    runs=f"Unweighted, LW ({LW.words}), CW ({CW.words}), SW (alpha = LW's Delta over Unweighted's), LW_final and "
+    f"CW_final (k = {K:g}), 1,000 draws and 20 synthetic tables each; and all but Unweighted again with epsilon = "
+    f"{EPSILON:g} per draw. Of these settings k alone is the paper's; {len(LW_SETTINGS)} settings of LW and "
+    f"{len(CW_SETTINGS)} of CW are scanned.",
     figures=(1, 2, 3, 4, 5),
     expected=(
         *_interval_numbers(),
@@ -207,15 +245,23 @@ STUDY = Study(
             Expected(
                 f"delta_ratio.{after}.mean",
                 place,
-                f"{after}'s Delta over {before}'s, {how}",
+                f"{after}'s Delta over {RATIOS[after]}'s{how}",
                 1.0,
                 0.1,
                 "1 ± 0.1: called equivalent or equal, and shown as violins, in which a tenth can be missed",
+                said=said,
+                settings=("n", "S", after.removesuffix("_final").replace("SW", "LW")),
+                change="settings beyond those scanned",
             )
-            for after, before, place, how in (
-                ("LW_final", "LW", "section 3.2", "k = 0.95"),
-                ("CW_final", "CW", "section 3.2", "k = 0.95"),
-                ("SW", "LW", "section 3.1", "alpha = LW's Delta over Unweighted's"),
+            for after, place, how, said in (
+                ("LW_final", "section 3.2", ", k = 0.95", "using k = 0.95 produces an equivalent overall"),
+                ("CW_final", "section 3.2", ", k = 0.95", "using k = 0.95 produces an equivalent overall"),
+                (
+                    "SW",
+                    "section 3.1",
+                    ", alpha = LW's Delta over Unweighted's",
+                    "at equivalent level of privacy protection",
+                ),
             )
         ),
         *(statement.expected for statement in STATEMENTS),

@@ -14,12 +14,25 @@ from alphasynth.pages import page
 from alphasynth.pages.images import save
 from alphasynth.runs.interruption import Interruption
 from alphasynth.runs.new_folder import new_folder
-from alphasynth_studies.expected import FAILS, FITTED, HOLDS, UNDECIDED, UNTOLD, Line, plain
-from alphasynth_studies.study import SEED, Asked, Findings, Study
+from alphasynth_studies.expected import (
+    CANNOT,
+    DEPENDS,
+    FAILS,
+    FITTED,
+    HOLDS,
+    NOT_UNUSUAL,
+    UNDECIDED,
+    UNTOLD,
+    Line,
+    plain,
+)
+from alphasynth_studies.study import SEED, SETTINGS, Asked, Findings, Study
 
 RESULTS, EXPECTED, PAGE, FIGURES = "results.json", "expected.csv", "report.html", "figures"
 TOY = "Size 'toy' shows that the study runs. Its numbers are too few to judge the paper by."
-HEADS = ("what", "paper", "ours", "tolerance", "verdict", "place", "why")
+HEADS = ("what", "paper", "ours", "tolerance", "verdict", "place", "said", "reading", "settings of ours", "change")
+WORDS = {DEPENDS: "depend on a setting not given"}
+KINDS = (HOLDS, FAILS, NOT_UNUSUAL, DEPENDS, CANNOT, UNDECIDED, FITTED, UNTOLD)
 
 
 def carry_out(study: Study, asked: Asked, out: Path, signals: Interruption) -> list[Line]:
@@ -40,7 +53,7 @@ def _write(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line]
         for line in lines:
             e = line.expected
             numbers = (e.paper, "" if line.ours is None else line.ours, e.tolerance)
-            writer.writerow((e.what, *numbers, line.verdict, e.place, why(line), asked.size, findings.mark))
+            writer.writerow((e.what, *numbers, *_cells(line)[4:], asked.size, findings.mark))
     built = build(study, asked, findings, lines)
     (folder / PAGE).write_text(page.render(built), encoding="utf-8")
     for figure in built.figures:
@@ -62,10 +75,12 @@ def summary(study: Study, asked: Asked, lines: Sequence[Line], mark: str = "") -
 
 def _cells(line: Line) -> tuple[str, ...]:
     e = line.expected
-    return (e.what, plain(e.paper), shown(line.ours), plain(e.tolerance), line.verdict, e.place, why(line))
+    numbers = (plain(e.paper), shown(line.ours), plain(e.tolerance))
+    change = line.change or e.change
+    return (e.what, *numbers, line.shown, e.place, e.said, reading(line), ", ".join(e.settings), change)
 
 
-def why(line: Line) -> str:
+def reading(line: Line) -> str:
     """The reason without the numbers it starts with, which stand in columns of their own."""
     words = line.expected.reason.partition(": ")[2]
     return words[:1].upper() + words[1:]
@@ -84,10 +99,15 @@ def shown(ours: float | None) -> str:
 
 def verdicts(lines: Sequence[Line]) -> str:
     """How many numbers hold, in words."""
-    counted = Counter(line.verdict for line in lines)
+    counted = counts(lines)
     words = f"{counted[HOLDS]} of the paper's {len(lines)} numbers and statements hold, {counted[FAILS]} do not"
-    others = ((UNDECIDED, "undecided"), (FITTED, "fitted"), (UNTOLD, "not measured"))
-    return f"{words}{''.join(f', {counted[kind]} {name}' for kind, name in others if counted[kind])}."
+    listed = [f", {counted[kind]} {WORDS.get(kind, kind)}" for kind in KINDS[2:] if counted[kind]]
+    return f"{words}{''.join(listed)}."
+
+
+def counts(lines: Sequence[Line]) -> Counter[str]:
+    """How many lines have each verdict."""
+    return Counter(line.verdict for line in lines)
 
 
 def is_statement(line: Line) -> bool:
@@ -114,6 +134,8 @@ def build(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line])
         ("seed", SEED),
     )
     toy = [page.warning(TOY)]
+    if not lines:  # of databases that the paper does not know
+        return _page(study, findings, (facts, *(toy if asked.size == "toy" else [])))
     opening = (
         facts,
         *(toy if asked.size == "toy" else []),
@@ -122,10 +144,18 @@ def build(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line])
         *_table("The paper's statements: share of tables on which each holds", list(filter(is_statement, lines))),
         page.note(
             "'Does not hold' means further from the paper's number than the tolerance; 'undecided' that its 95 % "
-            "interval reaches over the edge; 'fitted' that settings were chosen, or a table made, so that it comes out."
+            "interval reaches over the edge; 'fitted' that settings were chosen, or a table made, so that it comes out;"
+            " 'not unusual' that a remark about one table is true of some of ours and not of nine in ten; 'depends on' "
+            "that another setting which the paper leaves open turns it; 'cannot be told' that the paper's data would be"
+            f" needed. Settings of ours: {'; '.join(f'{code}: {words}' for code, words in SETTINGS.items())}."
         ),
     )
-    sections = (page.Section("verdicts", "The paper and ours", opening), *findings.sections)
+    return _page(study, findings, opening)
+
+
+def _page(study: Study, findings: Findings, opening: tuple[page.Block, ...]) -> page.Page:
+    title = "The paper and ours" if study.expected else "What was done"
+    sections = (page.Section("verdicts", title, opening), *findings.sections)
     banners = (f"{findings.mark[:1].upper()}{findings.mark[1:]}.",) if findings.mark else ()
     return page.Page(
         f"{study.title} ({study.place})", sections, banners, f"alphasynth {__version__}", like="LW", exact=True

@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
+from typing import Protocol, TypeVar
 
 import jax
 import pandas as pd
@@ -20,6 +21,7 @@ from alphasynth.synthesis.compilation import use_compilation_cache
 from alphasynth_studies.study import SEED, Asked
 from alphasynth_studies.synthesizers import Detail, Measured, measured, synthesize_all
 
+T = TypeVar("T", covariant=True)
 TableOf = Callable[[int], pd.DataFrame]
 
 
@@ -27,7 +29,7 @@ TableOf = Callable[[int], pd.DataFrame]
 class Plan:
     """What is done to each table: `table_of` must be a function that other processes can import.
 
-    Without an epsilon, synthesizers run at the paper's settings only.
+    Without an epsilon there are none at one epsilon.
     """
 
     table_of: TableOf
@@ -43,8 +45,16 @@ class Plan:
         return measured(self.detail(number))
 
 
-def measure_all(asked: Asked, plan: Plan, repeats: int) -> list[Measured]:
-    """What the synthesizers make of tables 0, 1, ..., in that order."""
+class Measures(Protocol[T]):
+    """What measures a table by its number."""
+
+    def measure(self, number: int) -> T:
+        """The numbers of table `number`."""
+        ...
+
+
+def measure_all(asked: Asked, plan: Measures[T], repeats: int) -> list[T]:
+    """What comes of tables 0, 1, ..., in that order."""
     if asked.processes == 1 or repeats < 2 * asked.processes:
         return list(_told(asked, map(plan.measure, range(repeats)), repeats))
     # If a signal ends this process, the one that cleans up after it must not add words of its own.
@@ -83,7 +93,7 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _told(asked: Asked, found: Iterator[Measured], repeats: int) -> Iterator[Measured]:
+def _told(asked: Asked, found: Iterator[T], repeats: int) -> Iterator[T]:
     for number, one in enumerate(found, start=1):
         asked.tell(f"table {number:,} of {repeats:,}", number, repeats)
         yield one

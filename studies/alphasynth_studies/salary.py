@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,34 +12,42 @@ import numpy as np
 import pandas as pd
 
 from alphasynth.pages import page
-from alphasynth.privacy.accounting import epsilon_of, round_up
 from alphasynth_studies import before_after_page as drawn
 from alphasynth_studies import salaries
 from alphasynth_studies.before_after import Told, results_of
 from alphasynth_studies.before_after_tables import over_tables
 from alphasynth_studies.expected import Expected
-from alphasynth_studies.paper_statements import section_4
 from alphasynth_studies.repeats import Plan, TableOf, measure_all
 from alphasynth_studies.salaries import HOW_IT_WAS_MADE, STAND_IN, N, stand_in_table, survey_table
-from alphasynth_studies.statements import shares
+from alphasynth_studies.scans.settings import Scan, depending, scan_results
+from alphasynth_studies.scans.units import (
+    ERRS_MORE,
+    STATEMENTS,
+    by_measure,
+    sensitivity_blocks,
+    sensitivity_of,
+    turned,
+)
 from alphasynth_studies.study import Asked, Findings, Study
-from alphasynth_studies.synthesizers import Measured
+from alphasynth_studies.synthesizers import CW, LW, Measured, Setting
 from alphasynth_studies.tables import mixture_table
 
-EPSILON = 24.0  # per draw, for all synthesizers alike: a little below what LW comes to at the paper's settings
+EPSILON = 24.0  # per draw, for all synthesizers alike: a little below what LW comes to at c = 1, g = 0
 
 
 @dataclass(frozen=True)
 class Size:
-    """Samples or stand-ins, synthetic tables from each, and tables of the mixture to compare with."""
+    """Samples or stand-ins, synthetic tables from each, tables of the mixture to compare with, samples for the scan."""
 
     repeats: int
     m: int
     mixtures: int
+    scanned: int
 
 
-SIZES = {"toy": Size(2, 2, 1), "paper": Size(40, 20, 40), "large": Size(400, 20, 400)}
-STATEMENTS = section_4()
+SIZES = {"toy": Size(2, 2, 1, 1), "paper": Size(40, 20, 40, 10), "large": Size(400, 20, 400, 40)}
+LW_TRIED = (LW, *(Setting(scale, 0.0) for scale in (0.7, 0.85, 1.25)))
+CW_TRIED = (CW, Setting(2.0, 0.1, 0.2), Setting(2.0, 0.1, 0.25), Setting(2.0, 0.0, 0.3))
 
 
 def run(asked: Asked) -> Findings:
@@ -55,12 +63,19 @@ def run(asked: Asked) -> Findings:
         for name, change in (("thousands", in_thousands), ("without zeros", without_zeros))
     }
     mixtures = measure_all(asked, Plan(partial(mixture_table, n=N), size.m, None), size.mixtures)
+    scan = scan_results(measure_all(asked, Scan(table_of, size.m, LW_TRIED, CW_TRIED), size.scanned), STATEMENTS)
+    sensitivity = sensitivity_of({"as above": told.found, **variants})
+    against = _against_mixture(told.found, mixtures)
     results = {
         "stand_in": asked.table is None,
         "sample": _sample(table_of(0)["salary"].to_numpy()),
-        "cw_against_mixture": _against_mixture(told.found, mixtures),
-        "sensitivity": _sensitivity({"as above": told.found, **variants}),
+        "cw_against_mixture": against,
+        "sensitivity": sensitivity,
+        "scan": scan,
         "fitted": [e.name for e in PUBLISHED] if asked.table is None else [],
+        "cannot": turned(sensitivity) if asked.table is None else {},
+        "depends": depending(scan, STATEMENTS, {} if asked.table is None else turned(sensitivity))
+        | by_measure(against),
         **results_of(told),
     }
     sections = (
@@ -71,11 +86,13 @@ def run(asked: Asked) -> Findings:
             (page.text(drawn.shown_words(told)), drawn.scatter_before(told, 6), *drawn.all_before(told, 10)),
         ),
         page.Section(
-            "weights", "Re-weighting: bounds and weights", (drawn.scatter_after(told, 7), *drawn.weights_after(told, 8))
+            "weights",
+            "Re-weighting: bounds and weights",
+            (drawn.scatter_after(told, 7), *drawn.weights_after(told, 8), drawn.by_value(told)),
         ),
         page.Section("utility", "Re-weighting: utility", tuple(drawn.utility_after(told, 9))),
         over_tables(told),
-        page.Section("sensitivity", "Dollars, thousands, zeros", _sensitivity_blocks(results["sensitivity"])),
+        page.Section("sensitivity", "Dollars, thousands, zeros", sensitivity_blocks(results)),
     )
     return Findings(results, sections, STAND_IN if asked.table is None else "")
 
@@ -123,57 +140,6 @@ def _against_mixture(found: Sequence[Measured], others: Sequence[Measured]) -> d
     return outcome
 
 
-def _sensitivity(variants: Mapping[str, Sequence[Measured]]) -> dict[str, Any]:
-    """For each variant of the salaries: Delta, mean scaled errors, and how often the statements hold."""
-    return {
-        name: {
-            "delta": {label: float(np.mean([one.paper[label].delta for one in found])) for label in found[0].paper},
-            "loss": {label: float(np.mean([one.loss(label) for one in found])) for label in found[0].paper},
-            "statements": {key: line["share"] for key, line in shares(STATEMENTS, found).items()},
-        }
-        for name, found in variants.items()
-    }
-
-
-def sensitivity_words(sensitivity: Mapping[str, Any]) -> str:
-    """What the unit and the zeros do."""
-    dollars, thousands, positive = (sensitivity[name] for name in ("as above", "thousands", "without zeros"))
-    lw = [round_up(epsilon_of(variant["delta"]["LW"])) for variant in (dollars, thousands, positive)]
-    turned = [
-        statement.words
-        for statement in STATEMENTS
-        for held in [[variant["statements"][statement.name] for variant in (dollars, thousands, positive)]]
-        if max(held) - min(held) > 0.5
-    ]
-    listed = "; ".join(f"\u201c{words}\u201d" for words in turned) or "none"
-    return (
-        f"What the unit and the salaries of 0 do. LW's epsilon per draw is {lw[0]} with salaries in "
-        f"dollars and {lw[1]} with the same salaries in thousands (means over tables), though nothing about the "
-        "people has changed: a probability per dollar is about a thousandth of one per thousand dollars, and its "
-        f"logarithm enters Delta. Without the salaries of 0 it is {lw[2]} in dollars. Statements whose share of "
-        f"tables moves by more than a half between the three: {listed}. The paper does not say which unit it used; "
-        "its text is in dollars, and so is this study."
-    )
-
-
-def _sensitivity_blocks(sensitivity: Mapping[str, Any]) -> tuple[page.Block, ...]:
-    labels = list(sensitivity["as above"]["loss"])
-    errors = [
-        (label, *(variant[kind][label] for kind in ("delta", "loss") for variant in sensitivity.values()))
-        for label in labels
-    ]
-    heads = ("synthesizer", *(f"{kind}, {name}" for kind in ("Delta", "scaled error") for name in sensitivity))
-    held = [
-        (statement.words, *(variant["statements"][statement.name] for variant in sensitivity.values()))
-        for statement in STATEMENTS
-    ]
-    return (
-        page.text(sensitivity_words(sensitivity)),
-        page.table("Delta and the scaled error of the four statistics, means over tables", heads, errors, series=True),
-        page.table("Share of tables on which the statements hold", ("statement", *sensitivity), held),
-    )
-
-
 def _sample_blocks(results: Mapping[str, Any], asked: Asked) -> tuple[page.Block, ...]:
     lines = [(e.what, e.paper, results["sample"][e.name.split(".")[1]]) for e in PUBLISHED]
     table = page.table(f"{N:,} salaries in dollars", ("figure", "paper", "ours"), lines)
@@ -194,20 +160,32 @@ def _sample_blocks(results: Mapping[str, Any], asked: Asked) -> tuple[page.Block
 SAMPLING = (
     "twice the standard error of the difference between two samples of 1,000, since the paper's sample is not ours"
 )
-PUBLISHED = (
-    Expected("sample.mean", "section 4", "mean salary", 107_609, 6_300, f"107,609 ± 6,300: {SAMPLING}"),
-    Expected("sample.median", "section 4", "median salary", 95_000, 5_400, f"95,000 ± 5,400: {SAMPLING}"),
-    Expected("sample.lowest", "section 4", "lowest salary", 0, 0, "0 ± 0: zeros are common enough to be in any sample"),
+PUBLISHED = tuple(
     Expected(
-        "sample.highest",
+        f"sample.{name}",
         "section 4",
-        "highest salary",
-        509_000,
-        0,
-        "509,000 ± 0: the survey's top code, common enough to be in any sample",
-    ),
-    Expected("sample.sd", "section 4", "standard deviation", 69_718, 9_700, f"69,718 ± 9,700: {SAMPLING}"),
+        what,
+        number,
+        tolerance,
+        f"{number:,} ± {tolerance:,}: {reason}",
+        settings=("D",),
+        change="the survey's file, from which samples can be drawn with --table",
+    )
+    for name, what, number, tolerance, reason in (
+        ("mean", "mean salary", salaries.MEAN, 6_300, SAMPLING),
+        ("median", "median salary", salaries.MEDIAN, 5_400, SAMPLING),
+        ("lowest", "lowest salary", 0, 0, "zeros are common enough to be in any sample"),
+        ("highest", "highest salary", salaries.HIGHEST, 0, "the survey's top code, common enough to be in any sample"),
+        ("sd", "standard deviation", salaries.SD, 9_700, SAMPLING),
+    )
 )
+
+
+def _on_a_stand_in(expected: Expected) -> Expected:
+    settings = tuple(code for code in expected.settings if code != "n")  # section 4 gives n
+    return replace(expected, settings=(*settings, "D"), change="the survey's file")
+
+
 OUTRIGHT = "1 ± 0: said outright, so it is so (1) or it is not (0)"
 STUDY = Study(
     name="salary",
@@ -216,9 +194,10 @@ STUDY = Study(
     simulates="Stand-ins of 1,000 salaries with the published mean, median, range and standard deviation; or, with "
     "--table, nothing is simulated and samples of 1,000 are drawn from the 2017 Survey of Doctorate Recipients' "
     "public-use file.",
-    runs="The six synthesizers with the settings of section 3, 1,000 draws and 20 synthetic tables each; and all but "
-    f"Unweighted again with epsilon = {EPSILON:g} per draw. The six again on the salaries in thousands, and without "
-    "those of 0.",
+    runs="The six synthesizers as for section 3 (k = 0.95 is the paper's, other settings are ours), 1,000 draws and 20 "
+    f"synthetic tables each; and all but Unweighted again with epsilon = {EPSILON:g} per draw. The six again on the "
+    f"salaries in thousands, and without those of 0; and {len(LW_TRIED)} settings of LW and {len(CW_TRIED)} of CW on "
+    "some of the stand-ins.",
     figures=(6, 7, 8, 9, 10),
     expected=(
         *PUBLISHED,
@@ -230,25 +209,22 @@ STUDY = Study(
                 1.0,
                 0.1,
                 "1 ± 0.1: called equivalent, and shown as violins, in which a tenth can be missed",
+                said="we set k = 0.95 to maintain an equivalent overall Lipschitz bound",
+                settings=("S", before, "D"),
+                change="the survey's file",
             )
             for after, before in (("LW_final", "LW"), ("CW_final", "CW"))
         ),
         Expected(
-            "cw_against_mixture.more_relative_error",
+            ERRS_MORE,
             "section 4.1",
-            "CW errs more on salaries than on the mixture, relative to the statistics",
+            "CW's mean error of the four statistics, as a share of them, is larger on salaries than on the mixture",
             1.0,
             0.0,
             OUTRIGHT,
-        ),
-        Expected(
-            "cw_against_mixture.more_scaled_error",
-            "section 4.1",
-            "CW errs more on salaries than on the mixture, relative to the data's own intervals",
-            1.0,
-            0.0,
-            OUTRIGHT,
-            "Salaries scatter more than the mixture's counts, so their intervals are wider, too.",
+            said="CW's utility performance on the real skewed data is worse than that on the simulated skewed data",
+            settings=("n", "S", "m", "CW", "U", "D"),
+            change="the survey's file",
         ),
         Expected(
             "cw_against_mixture.more_small_weights",
@@ -257,8 +233,11 @@ STUDY = Study(
             1.0,
             0.0,
             OUTRIGHT,
+            said="it has assigned low weights to many more records",
+            settings=("n", "CW", "D"),
+            change="the survey's file, or another radius",
         ),
-        *(statement.expected for statement in STATEMENTS),
+        *(_on_a_stand_in(statement.expected) for statement in STATEMENTS),
     ),
     run=run,
     takes_table=True,

@@ -1,4 +1,6 @@
-"""The paper's six synthesizers on one table, at the paper's own settings and all at one epsilon.
+"""The paper's six synthesizers on one table, at settings of ours and all at one epsilon.
+
+Of the settings the paper gives k alone; `LW` and `CW` below are ours, and `scan.py` tries others.
 
 `Detail` holds everything, for figures; `Measured` the plain numbers, for repeats.
 """
@@ -7,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from alphasynth.evaluation.compared import Comparison, estimates
-from alphasynth.evaluation.intervals import Interval, percentile_interval, resample
+from alphasynth.evaluation.intervals import RESAMPLES, Interval, percentile_interval, resample
 from alphasynth.evaluation.values import Values, statistics
 from alphasynth.mechanisms.mechanism import Mechanism
 from alphasynth.mechanisms.rules import SW
@@ -21,11 +23,36 @@ from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.privacy.accounting import times
 from alphasynth.synthesizer import Synthesizer
 
-CW = {"radius": 0.3, "relative": True, "shift": 0.1}  # nearest to the published row; NOTES.md says how it was found
-CW_SCALE = 1.5
-K = 0.95
+K = 0.95  # the paper's
 STATISTICS = ("q15", "q90", "mean", "median")  # the paper's, in its order
 TAIL = 0.99  # quantile that stands for the tail of the synthetic values
+
+
+class Setting(NamedTuple):
+    """Scale c and shift g of LW or CW, and CW's radius, as a share of the value or, if not `relative`, as it is."""
+
+    scale: float
+    shift: float
+    radius: float | None = None
+    relative: bool = True
+
+    @property
+    def words(self) -> str:
+        """It in words.
+
+        >>> Setting(1.0, 0.0).words, Setting(1.5, 0.1, 0.3).words
+        ('c = 1, g = 0', 'radius 0.3 of the value, c = 1.5, g = 0.1')
+        """
+        own = f"c = {self.scale:g}, g = {self.shift:g}"
+        return own if self.radius is None else f"radius {self.radius:g}{' of the value' * self.relative}, {own}"
+
+    @property
+    def ball(self) -> dict[str, Any]:
+        """The options that say how near is near."""
+        return {} if self.radius is None else {"radius": self.radius, "relative": self.relative}
+
+
+LW, CW = Setting(1.0, 0.0), Setting(1.5, 0.1, 0.3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +82,7 @@ class Synthesis:
     `whole` and `small` are the shares of weights of 1 and below one half. `typical` is the median of the records'
     bounds and `low` the share below half of Delta, the largest. `spread` is the middle 90 % of the bounds of records
     whose weight is below 1. `rising` and `falling` are weights compared with the round before. `estimates` are means
-    over the tables, `intervals` the paper's.
+    over the tables, `intervals` those of Supp 3 as we read them.
     """
 
     delta: float
@@ -75,7 +102,7 @@ class Synthesis:
 
 @dataclass(frozen=True)
 class Measured:
-    """One table: its own statistics, and each synthesizer's, at the paper's settings and at one epsilon."""
+    """One table: its own statistics, and those of the paper's six synthesizers (`paper`) and of five at one epsilon."""
 
     values: dict[str, float]
     intervals: dict[str, Interval]
@@ -84,7 +111,7 @@ class Measured:
     equal: dict[str, Synthesis]
 
     def at(self, setting: str) -> Mapping[str, Synthesis]:
-        """The synthesizers at the paper's settings ("paper") or at one epsilon ("equal")."""
+        """The paper's six at our settings ("paper"), or five at one epsilon ("equal")."""
         return self.paper if setting == "paper" else self.equal
 
     def error(self, label: str, statistic: str, setting: str = "paper") -> float:
@@ -92,7 +119,7 @@ class Measured:
         return self.at(setting)[label].estimates[statistic] - self.values[statistic]
 
     def relative_error(self, label: str) -> float:
-        """Mean absolute error of the four statistics at the paper's settings, each as a share of the table's own."""
+        """Mean absolute error of the four statistics at our settings, each as a share of the table's own."""
         return float(np.mean([abs(self.error(label, name) / self.values[name]) for name in STATISTICS]))
 
     def loss(self, label: str, setting: str = "paper") -> float:
@@ -101,47 +128,68 @@ class Measured:
         return float(np.mean([abs(self.error(label, name, setting)) / (half[name] or 1.0) for name in STATISTICS]))
 
 
+class Maker:
+    """Synthesizers of the first column of one table, which share the keys of their rounds."""
+
+    def __init__(self, table: pd.DataFrame, m: int, seed: int, resamples: int = RESAMPLES) -> None:
+        self.table, self.m, self.seed, self.resamples = table, m, seed, resamples
+        self.column = str(table.columns[0])
+        self.values = Values.of(table[self.column])
+        self.rng = np.random.default_rng([seed, len(table)])
+        self.own = resample(self.rng, self.values, statistics(), resamples)
+        self.intervals = [percentile_interval(line) for line in self.own]
+
+    def __call__(self, mechanism: Any, setting: Setting | None = None, **options: Any) -> Made:
+        """Fit one, synthesize m tables and compare their statistics."""
+        if setting is not None:
+            options = {"scale": setting.scale, "shift": setting.shift, **setting.ball, **options}
+        synthesizer = Synthesizer(
+            f"`{self.column}` ~ 1",
+            family="negative_binomial",
+            mechanism=mechanism,
+            m=self.m,
+            seed=self.seed,
+            **{name: value for name, value in options.items() if value is not None},
+        ).fit(self.table)
+        rounds = synthesizer.weightings_
+        tables = tuple(Values.of(frame[self.column]) for frame in synthesizer.sample())
+        wanted = statistics()
+        found = estimates(self.rng, self.column, wanted, tables, len(self.table), resamples=self.resamples)
+        lines = zip(wanted, self.intervals, found, self.own, strict=True)
+        comparisons = tuple(Comparison(statistic.of(self.values), *rest) for statistic, *rest in lines)
+        return Made(rounds[-1], rounds[max(len(rounds) - 2, 0)], tables, comparisons)
+
+    @property
+    def tail(self) -> float:
+        """The table's own 99th percentile."""
+        return self.values.quantile(TAIL)
+
+    def scalar(self, lw: Made, unweighted: Made) -> Made:
+        """SW with the paper's alpha, read as Delta of LW over that of Unweighted."""
+        return self(Mechanism("SW", (SW(min(lw.weighting.delta / unweighted.weighting.delta, 1.0)),)))
+
+
 def synthesize_all(table: pd.DataFrame, m: int, epsilon: float | None, seed: int) -> Detail:
-    """All synthesizers on the first column of a table, which share the keys of their rounds.
+    """All synthesizers on the first column of a table.
 
     `epsilon` is per draw, for those at one epsilon; without it there are none.
     """
-    column = str(table.columns[0])
-    values = Values.of(table[column])
-    rng = np.random.default_rng([seed, len(table)])
-    wanted = statistics()
-    own = resample(rng, values, wanted)
-    intervals = [percentile_interval(line) for line in own]
-
-    def made(mechanism: Any, **options: Any) -> Made:
-        synthesizer = Synthesizer(
-            f"`{column}` ~ 1", family="negative_binomial", mechanism=mechanism, m=m, seed=seed, **options
-        ).fit(table)
-        rounds = synthesizer.weightings_
-        tables = tuple(Values.of(frame[column]) for frame in synthesizer.sample())
-        found = estimates(rng, column, wanted, tables, len(table))
-        lines = zip(wanted, intervals, found, own, strict=True)
-        comparisons = tuple(Comparison(statistic.of(values), *rest) for statistic, *rest in lines)
-        return Made(rounds[-1], rounds[max(len(rounds) - 2, 0)], tables, comparisons)
-
-    paper = {"Unweighted": made("Unweighted"), "LW": made("LW", scale=1.0, shift=0.0)}
-    paper["CW"] = made("CW", scale=CW_SCALE, **CW)
-    # The paper's rule, Delta of LW over that of Unweighted; both come from rounds that are made anyway.
-    scalar = paper["LW"].weighting.delta / paper["Unweighted"].weighting.delta
-    paper["SW"] = made(Mechanism("SW", (SW(min(scalar, 1.0)),)))
-    paper["LW_final"] = made("LW_final", scale=1.0, shift=0.0, k=K)
-    paper["CW_final"] = made("CW_final", scale=CW_SCALE, k=K, **CW)
+    made = Maker(table, m, seed)
+    paper = {"Unweighted": made("Unweighted"), "LW": made("LW", LW), "CW": made("CW", CW)}
+    paper["SW"] = made.scalar(paper["LW"], paper["Unweighted"])
+    paper["LW_final"] = made("LW_final", LW, k=K)
+    paper["CW_final"] = made("CW_final", CW, k=K)
     if epsilon is None:
-        return Detail(column, values, paper, {})
-    aim = {"epsilon": times(m, epsilon)}
+        return Detail(made.column, made.values, paper, {})
+    aim: dict[str, Any] = {"epsilon": times(m, epsilon)}
     equal = {
-        "LW": made("LW", shift=0.0, **aim),
-        "CW": made("CW", **CW, **aim),
+        "LW": made("LW", LW, scale=None, **aim),
+        "CW": made("CW", CW, scale=None, **aim),
         "SW": made("SW", **aim),
-        "LW_final": made("LW_final", scale=1.0, shift=0.0, **aim),
-        "CW_final": made("CW_final", scale=CW_SCALE, **CW, **aim),
+        "LW_final": made("LW_final", LW, **aim),
+        "CW_final": made("CW_final", CW, **aim),
     }
-    return Detail(column, values, paper, equal)
+    return Detail(made.column, made.values, paper, equal)
 
 
 def measured(detail: Detail) -> Measured:
@@ -151,12 +199,13 @@ def measured(detail: Detail) -> Measured:
         {c.synthetic.statistic.name: c.value for c in first},
         {c.synthetic.statistic.name: c.interval for c in first},
         detail.values.quantile(TAIL),
-        {label: _summarise(made) for label, made in detail.paper.items()},
-        {label: _summarise(made) for label, made in detail.equal.items()},
+        {label: summarise(made) for label, made in detail.paper.items()},
+        {label: summarise(made) for label, made in detail.equal.items()},
     )
 
 
-def _summarise(made: Made) -> Synthesis:
+def summarise(made: Made) -> Synthesis:
+    """The plain numbers of one synthesizer."""
     w, before = made.weighting, made.before
     bounds = Values.of(w.lipschitz / w.delta, w.counts)
     free = w.alpha < 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,7 +17,7 @@ from alphasynth.evaluation.risk import identification_risk
 from alphasynth.evaluation.utility import evaluate
 from alphasynth.evaluation.values import Values
 from alphasynth.mechanisms.weighting import Weighting
-from alphasynth.pages import figures
+from alphasynth.pages import figures, images
 from alphasynth.pages.drawing import draw
 from alphasynth.pages.images import save
 from alphasynth.pages.marks import MOST_POINTS, Bars, Points, Reference, Violin, bars, curve, points, short, violin
@@ -92,6 +93,37 @@ def test_numbers_behind_a_scatter_plot_are_the_records(fitted, tmp_path):
     assert mine["y"].max() == pytest.approx(last.delta)
     dashed = lines[lines["mark"] == "LW_final: largest bound"]
     assert dashed["y"].tolist() == pytest.approx([last.delta])
+
+
+def test_no_record_is_cut_off_and_no_key_looks_like_one():
+    """A record of weight 0 and bound 0 lies inside the axes, and the key lies outside them."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Sheet
+
+    alpha = np.linspace(0, 1, 5)
+    figure = figures.lipschitz_against_weight([Weighting("LW", np.ones(5, int), alpha, 2 * alpha)])
+    sheet = Sheet(layout="constrained")
+    FigureCanvasAgg(sheet)
+    space = sheet.subplots()
+    images._draw(space, figure.panels[0], figure.colours)
+    sheet.draw_without_rendering()
+    whole = space.get_window_extent()
+    at_zero = space.transData.transform((0.0, 0.0))
+    radius = 9**0.5 / 2 / 72 * sheet.dpi  # of a point of 9 square points
+    assert whole.x0 + radius < at_zero[0]
+    assert whole.y0 + radius < at_zero[1]
+    assert not space.get_legend().get_window_extent().overlaps(whole)
+
+
+def test_points_say_what_they_are():
+    """Weight and bound unless told; a bound is rounded up."""
+    figure = figures.lipschitz_against_weight(
+        [Weighting("LW", np.ones(2, int), np.array([0.2, 1]), np.array([1.23451, 3]))]
+    )
+    assert "weight 0.2000, bound 1.235, 1 record" in draw(figure, figure.panels[0])
+    told = points("LW", np.array([7.0, 9.0]), np.array([0.5, 1.0]), np.array([3, 1]), ("y", "weight"))
+    panel = replace(figure.panels[0], marks=(told,))
+    assert "y 7, weight 0.5000, 3 records" in draw(figure, panel)
 
 
 def test_before_and_after_share_a_panel():

@@ -9,8 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from alphasynth_studies import NAMES, named_study, nb_mixture
-from alphasynth_studies.expected import FAILS, FITTED, HOLDS, UNDECIDED, UNTOLD, Expected, found_in, plain
+from alphasynth_studies import NAMES, contraction, named_study, nb_mixture
+from alphasynth_studies.expected import (
+    CANNOT,
+    CLAIM,
+    DEPENDS,
+    FAILS,
+    FITTED,
+    HOLDS,
+    NOT_UNUSUAL,
+    REMARK,
+    UNDECIDED,
+    UNTOLD,
+    Expected,
+    found_in,
+    judged,
+    plain,
+)
+from alphasynth_studies.statements import share_interval
+from alphasynth_studies.study import SETTINGS
+from alphasynth_studies.synthesizers import CW, LW
 
 REGISTER = Path(__file__).parents[1] / "reference" / "paper_numbers.csv"
 
@@ -40,7 +58,7 @@ def test_no_expected_number_is_edited_alone():
     ],
 )
 def test_an_edited_number_does_not_fit_its_reason(changed):
-    expected = named_study("contraction").expected[1]
+    expected = named_study("contraction").expected[2]
     assert (expected.paper, expected.tolerance) == (6.0, 0.4)
     with pytest.raises(ValueError, match="the reason must start with"):
         replace(expected, **changed)
@@ -90,10 +108,73 @@ def test_a_fitted_number_is_no_success():
     assert expected.beside(2.0, fitted=True).verdict == FAILS
 
 
+REMARKED = Expected("a.share", "here", "x", 1.0, 0.95, "1 ± 0.95: a reason that is long enough", kind=REMARK)
+
+
+@pytest.mark.parametrize(
+    ("holds", "of", "verdict"),
+    [
+        (100, 100, HOLDS),
+        (68, 100, NOT_UNUSUAL),
+        (93, 100, NOT_UNUSUAL),
+        (12, 100, NOT_UNUSUAL),
+        (4, 100, UNDECIDED),
+        (0, 100, FAILS),
+        (0, 40, UNDECIDED),
+    ],
+)
+def test_a_remark_about_one_table_fails_only_where_hardly_any_table_has_it(holds, of, verdict):
+    """By the exact 95 % interval of the share: 68 of 100 do not make the paper's table unusual, 0 of 100 do."""
+    assert REMARKED.beside(holds / of, tuple(share_interval(holds, of))).verdict == verdict
+
+
+def test_a_claim_is_as_sure_as_resamples_of_the_tables():
+    claim = replace(REMARKED, tolerance=0.025, reason="1 ± 0.025: a reason that is long enough", kind=CLAIM)
+    supports = (1.0, 0.975, 0.9, 0.5, 0.03, 0.02, 0.0)
+    verdicts = [HOLDS, HOLDS, UNDECIDED, UNDECIDED, UNDECIDED, FAILS, FAILS]
+    assert [claim.beside(support).verdict for support in supports] == verdicts
+
+
+def test_what_turns_with_a_setting_or_the_data_is_neither_held_nor_failed():
+    """Whatever it would be at our settings; what cannot be told comes before what depends."""
+    expected = Expected("a.b", "here", "x", 3.5, 0.2, "3.5 ± 0.2: a reason that is long enough", change="a table")
+    turned = {"a.b": {"on": "c of LW", "change": "holds at c = 0.85"}}
+    for ours in (3.5, 9.0):
+        line = judged(expected, {"a": {"b": ours}, "depends": turned})
+        assert (line.verdict, line.shown, line.change) == (DEPENDS, "depends on c of LW", "holds at c = 0.85")
+        assert line.flat()["verdict"] == "depends on c of LW"
+        assert judged(expected, {"a": {"b": ours}, "depends": turned, "cannot": turned}).shown == CANNOT
+    assert judged(expected, {"depends": turned, "cannot": turned}).verdict == UNTOLD
+    assert judged(expected, {"a": {"b": 3.5}, "depends": {"a.c": {}}}).flat()["change"] == "a table"
+
+
+def test_every_line_says_where_what_and_which_settings_are_ours():
+    """Codes are explained, ours are those that the synthesizers have, and only what is published lacks a quotation."""
+    assert SETTINGS["LW"].startswith(LW.words)
+    assert SETTINGS["CW"].startswith(CW.words)
+    for name in NAMES:
+        for expected in named_study(name).expected:
+            assert expected.place
+            assert set(expected.settings) <= set(SETTINGS), expected.name
+            assert expected.change or expected.name in contraction.NOT_HERE
+            assert expected.said or expected.name.startswith(("intervals.", "sample.")), expected.name
+    of_cw = {e.name for e in named_study("nb-mixture").expected if "CW" in e.settings}
+    assert "statements.cw_gains_more.share" in of_cw
+    assert "statements.lw_final_level.share" not in of_cw
+
+
+def test_no_two_readings_of_one_value_are_scored():
+    """(5, 5) and (5, 20) exclude each other, and 'nearly 0' is said of Poisson's 3.5 alone."""
+    names = [expected.name for expected in named_study("contraction").expected]
+    assert not [name for name in names if name.startswith("as_printed")]
+    assert [name for name in names if name.endswith("share_above_global")] == ["poisson.LW.share_above_global"]
+
+
 def test_lines_take_errors_and_fits_from_the_results():
-    study = replace(named_study("contraction"), expected=named_study("contraction").expected[:2])
-    names = [expected.name for expected in study.expected]
-    results = {"poisson": {"LW": {"median_delta": 3.5}}, "mixture": {"LW": {"median_delta": 6.0}}, "fitted": names[:1]}
+    upper, _, median = named_study("contraction").expected[:3]
+    study = replace(named_study("contraction"), expected=(upper, median))
+    results = {"poisson": {"LW": {"upper_delta": 3.5}}, "mixture": {"LW": {"median_delta": 6.0}}}
+    results["fitted"] = [upper.name]
     assert [line.verdict for line in study.lines(results)] == [FITTED, HOLDS]
     share = replace(
         study.expected[0], name="a.share", paper=1.0, tolerance=0.1, reason="1 ± 0.1: long enough, too, to be"

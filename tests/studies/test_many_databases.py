@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alphasynth_studies.many_databases import Many, _errors, _summary, bounds_over_n, less_skewed_is_better
+from alphasynth_studies.many_databases import Many, _errors, bounds_over_n, less_skewed_is_better, summary
 
 
-def test_summary_by_hand():
+def testsummary_by_hand():
     delta = np.array([3.0, 4.0, 5.0, 6.0, 10.0])
-    found = _summary(delta, 5.5)
+    found = summary(delta, 5.5)
     assert (found["median_delta"], found["mean_delta"]) == (5.0, 5.6)
     assert (found["smallest_delta"], found["largest_delta"]) == (3.0, 10.0)
     assert found["sd_delta"] == pytest.approx(delta.std(ddof=1))

@@ -109,6 +109,28 @@ def test_statements_are_kept_and_broken(one, name, keeps, breaks):
     assert share["share_interval"] == pytest.approx([stats.beta.ppf(0.025, 1, 4), stats.beta.ppf(0.975, 2, 3)])
 
 
+def test_claims_are_about_the_method_and_remarks_about_a_table():
+    """What the abstract and section 1.5 say of re-weighting, and what a scalar is said to do; nothing else."""
+    claims = {s.name for s in nb_mixture.STATEMENTS if s.of_method}
+    stems = ("lw", "cw")
+    assert claims == {"sw_not_above", *(f"{s}_final_{name}" for s in stems for name in ("not_above", "nearer_all"))}
+    assert {s.name for s in salary.STATEMENTS if s.of_method} == {f"{s}_final_not_above" for s in stems}
+    for statement in STATEMENTS.values():
+        assert statement.said
+        assert statement.expected.name == f"statements.{statement.name}.{'support' if statement.of_method else 'share'}"
+
+
+def test_a_claim_is_asked_of_means_over_tables(one):
+    """LW_final is better by 9 on one table and worse by 1 on three: on average it is better, on most tables not."""
+    statement = STATEMENTS["cw_final_nearer_all"]
+    tables = [_all_errors(one, CW=10, CW_final=1)] + [_all_errors(one, CW=1, CW_final=2)] * 3
+    found = shares([statement], tables)["cw_final_nearer_all"]
+    assert found["share"] == 0.25
+    # Means of four resampled tables keep it unless the first is never drawn: 1 - 0.75^4 = 0.684, s.e. 0.015.
+    assert found["support"] == pytest.approx(0.684, abs=0.075)
+    assert shares([statement], tables[:1] * 2)["cw_final_nearer_all"]["support"] == 1
+
+
 def test_errors_by_hand(one):
     """Errors of 1 to 4 in four statistics: as they are, in half widths of the data's intervals, as shares."""
     intervals = {name: Interval(0.0, 2.0 * number) for number, name in enumerate(STATISTICS, start=1)}

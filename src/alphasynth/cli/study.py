@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,13 +27,27 @@ def study(
     ],
     size: Annotated[
         str,
-        typer.Option(
-            autocompletion=lambda: list(SIZES), help="toy (seconds), paper (as the paper), or large (to be sure)."
-        ),
+        typer.Option(autocompletion=lambda: list(SIZES), help="toy (seconds), paper (in full), or large (to be sure)."),
     ] = "paper",
     table: Annotated[
         str | None,
         typer.Option(help="salary: the 2017 Survey of Doctorate Recipients' public-use file, or URL::table."),
+    ] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", help="contraction: records of a database, as in the paper unless told.")
+    ] = None,
+    generator: Annotated[
+        str | None,
+        typer.Option(help="contraction: one's own function of rng and n, which makes a table, FILE.py:NAME."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="contraction: one's own model, FILE.py:NAME, or a built-in family.")
+    ] = None,
+    formula: Annotated[
+        str | None, typer.Option(help="contraction: of the model; the table's first column by itself unless told.")
+    ] = None,
+    above: Annotated[
+        float | None, typer.Option(help="contraction: bound of which the share of one's own databases above is told.")
     ] = None,
     processes: Annotated[
         int | None, typer.Option(help="Processes for studies of many tables (as many as cores).")
@@ -56,6 +70,15 @@ def study(
 
     check_place(out)
     chosen = named_study(name)
+    own: dict[str, Any] = {"n": n, "generator": generator, "model": model, "formula": formula, "above": above}
+    own = {option: value for option, value in own.items() if value is not None}
+    if own and name != "contraction":
+        raise InputError(f"--{next(iter(own))} is for the study contraction, found it with {name}")
+    if own:
+        from alphasynth_studies.own.databases import Own
+        from alphasynth_studies.own.study import own_study
+
+        chosen = own_study(Own(**own))
     if table is not None and not chosen.takes_table:
         raise InputError(f"--table is for the study salary, found it with {name}")
     with shown_on(sys.stderr, quiet or as_json, SIGNALS) as tell:
@@ -68,9 +91,12 @@ def study(
         elif not quiet:
             for words in (json.loads(results)["mark"], TOY if size == "toy" else ""):
                 typer.echo(f"{words[:1].upper()}{words[1:]}\n" if words else "", nl=False)
+            if not lines:
+                typer.echo(f"{json.loads(results)['words']}\n{out / PAGE}: the same with figures and tables")
+                return
             heads = ("what", "paper", "ours", "tolerance", "verdict")
             cells = [
-                (e.what, shown(e.paper), shown(line.ours), shown(e.tolerance), line.verdict)
+                (e.what, shown(e.paper), shown(line.ours), shown(e.tolerance), line.shown)
                 for line in lines
                 for e in (line.expected,)
             ]

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from alphasynth.evaluation.associations import Pair
-from alphasynth.evaluation.intervals import Combined, Interval, average, combine, overlap, percentile_interval, resample
+from alphasynth.evaluation.intervals import (
+    RESAMPLES,
+    Combined,
+    Interval,
+    average,
+    combine,
+    overlap,
+    percentile_interval,
+    resample,
+)
 from alphasynth.evaluation.values import Statistic, Values
 
 
@@ -16,7 +25,7 @@ from alphasynth.evaluation.values import Statistic, Values
 class Estimates:
     """A statistic of one column in m synthetic tables.
 
-    `averaged` is the paper's interval, `combined` the one that counts the scatter between draws. `resampled` holds the
+    `averaged` is the averaged interval, `combined` the one that counts the scatter between draws. `resampled` holds the
     statistic's bootstrap resamples, (tables, resamples).
     """
 
@@ -36,12 +45,13 @@ def estimates(
     draws: Sequence[int] | None = None,
     scalar: float | str | None = None,
     sizes: Sequence[int] | None = None,
+    resamples: int = RESAMPLES,
 ) -> list[Estimates]:
     """Statistics of a synthetic column with both intervals; n is the confidential table's number of rows.
 
     `sizes` are those of the synthetic tables where the column has gaps, which are no values of it.
     """
-    resampled = np.stack([resample(rng, table, wanted) for table in tables])
+    resampled = np.stack([resample(rng, table, wanted, resamples) for table in tables])
     rows = np.array([table.n for table in tables])
     wider = np.where(rows > 1, rows / np.maximum(rows - 1, 1), np.nan)  # a resample scatters less than a sample
     least = min(float(table.values[0]) for table in tables)
@@ -68,7 +78,7 @@ class Comparison:
 
     @property
     def overlap_averaged(self) -> float:
-        """Overlap of the confidential interval with the paper's."""
+        """Overlap of the confidential interval with the averaged one."""
         return overlap(self.interval, self.synthetic.averaged)
 
     @property

@@ -21,8 +21,7 @@ class Distances:
 def distances(one: Values, other: Values) -> Distances:
     """Distances of two columns.
 
-    The mean is over the rows of both columns put together, as the paper's authors take it; Wasserstein-1 is in the
-    column's own unit.
+    The mean is over the rows of both columns put together; Wasserstein-1 is in the column's own unit.
 
     >>> distances(Values.of([0, 1, 3]), Values.of([5, 6, 8])).wasserstein
     5.0

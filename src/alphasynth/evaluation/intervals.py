@@ -1,4 +1,4 @@
-"""Intervals of 95 %: the paper's, from bootstrap resamples, and by a rule that combines m synthetic tables."""
+"""Intervals of 95 %: of bootstrap resamples, averaged over tables, and by a rule that combines m synthetic tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from alphasynth.evaluation.values import Statistic, Values
 from alphasynth.privacy.guarantee import SPREAD
 
 LEVEL = 0.95
-RESAMPLES = 1_000  # the paper's
+RESAMPLES = 1_000
 # Above so many distinct values, moments are resampled by bins; each end of the column keeps bins of one value.
 MOST_BINS, SINGLE_AT_EACH_END = 1_024, 64
 # Short columns with few rows to a value are resampled row by row, which is faster there and exact.
@@ -102,7 +102,7 @@ def percentile_interval(resampled: np.ndarray) -> Interval:
 
 
 def average(intervals: Sequence[Interval]) -> Interval:
-    """The paper's interval: end points averaged over the m tables."""
+    """End points averaged over the m tables: our reading of the paper's Supp 3, which does not say how its are made."""
     low, high = np.mean(intervals, axis=0)
     return Interval(float(low), float(high))
 

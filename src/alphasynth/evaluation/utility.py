@@ -28,7 +28,7 @@ from alphasynth.evaluation.values import (
     values_of,
     weighted_statistics,
 )
-from alphasynth.inference.one_thread import one_thread
+from alphasynth.synthesis.one_thread import one_thread
 from alphasynth.tables.frames import Frame, column_names
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.records import Records

@@ -17,7 +17,7 @@ from alphasynth.pages.measures import Lines, is_vector
 from alphasynth.privacy.accounting import epsilon_of
 from alphasynth.tables.records import Records
 
-# Shares of the value (relative); the paper's authors use 0.15 to 0.3.
+# Shares of the value (relative); the paper leaves the radius to the owner of the data.
 RADII = ((0.1, True), (0.2, True), (0.3, True))
 BANNER = "CONFIDENTIAL. This page was computed from single records: do not publish it, or any number or figure on it."
 

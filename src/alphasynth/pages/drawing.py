@@ -99,14 +99,20 @@ def _violin(mark: Violin, x: Scale, row: int, figure: Figure) -> str:
 
 def _points(mark: Points, x: Scale, y: Scale, figure: Figure) -> str:
     dots = "".join(
-        f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="2.6" data-tip="{_tip(a, b, n)}"/>'
+        f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="2.6" data-tip="{_tip(mark.names, a, b, n)}"/>'
         for a, b, n in zip(mark.x, mark.y, mark.counts, strict=True)
     )
     return group(mark.series, f'class="points" style="fill:{figure.colours[mark.series]}"', dots)
 
 
-def _tip(alpha: float, bound: float, count: int) -> str:
-    return f"weight {alpha:.4f}, bound {round_up(bound)}, {counted(int(count), 'record')}"
+def _tip(names: tuple[str, str], x: float, y: float, count: int) -> str:
+    told = [f"{name} {_number(name, value)}" for name, value in zip(names, (x, y), strict=True)]
+    return escape(f"{', '.join(told)}, {counted(int(count), 'record')}", quote=True)
+
+
+def _number(name: str, value: float) -> str:
+    """A bound is never rounded down."""
+    return round_up(value) if name == "bound" else f"{value:.4f}" if name.startswith("weight") else short(value)
 
 
 def _bars(mark: Bars, x: Scale, y: Scale, figure: Figure) -> str:
@@ -123,5 +129,10 @@ def _bars(mark: Bars, x: Scale, y: Scale, figure: Figure) -> str:
 def _line(mark: Line, x: Scale, y: Scale, figure: Figure) -> str:
     path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in zip(mark.x, mark.y, strict=True))
     tip = escape(mark.tip, quote=True)
-    drawn = f'<polyline points="{path}"/><polyline class="hit" points="{path}" data-tip="{tip}"/>'
-    return group(mark.series, f'class="line" style="stroke:{figure.colours[mark.series]}"', drawn)
+    colour = figure.colours[mark.series]
+    drawn = f'<polyline points="{path}"/>'
+    for a, b, reach in zip(mark.x, mark.y, () if mark.reach is None else mark.reach, strict=False):
+        ends = f'x1="{x(a):.1f}" x2="{x(a):.1f}" y1="{y(b - reach):.1f}" y2="{y(b + reach):.1f}"'
+        drawn += f'<line {ends}/><circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="2.2" style="fill:{colour}"/>'
+    drawn += f'<polyline class="hit" points="{path}" data-tip="{tip}"/>'
+    return group(mark.series, f'class="line" style="stroke:{colour}"', drawn)

@@ -127,7 +127,7 @@ def statistic_violins(compared: Mapping[str, Sequence[Comparison]]) -> Figure:
         "statistics",
         "Statistics of confidential and synthetic tables",
         "Violins of 1,000 bootstrap resamples of each table, all synthetic tables together. The dot is the median, the "
-        "thick bar the paper's 95 % interval (end points averaged over the tables), the band the confidential one.",
+        "thick bar the 95 % interval (end points averaged over the tables), the band the confidential one.",
         tuple(panels),
         colours([CONFIDENTIAL, *labels]),
     )

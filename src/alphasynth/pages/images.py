@@ -88,6 +88,9 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
             space.scatter(mark.x, mark.y, s=9, color=colours[mark.series], alpha=0.6, linewidths=0, label=mark.series)
         elif isinstance(mark, Bars):
             space.stairs(mark.shares, mark.edges, fill=True, color=colours[mark.series], alpha=0.5, label=mark.series)
+        elif isinstance(mark, Line) and mark.reach is not None:
+            style: dict[str, Any] = {"color": colours[mark.series], "marker": "o", "markersize": 3, "elinewidth": 1}
+            space.errorbar(mark.x, mark.y, mark.reach, label=mark.series, capsize=2, linewidth=1.4, **style)
         elif isinstance(mark, Line):
             space.plot(mark.x, mark.y, color=colours[mark.series], label=mark.series)
     _draw_rows(space, panel, colours)
@@ -99,8 +102,21 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
         room = 0.03 * (panel.x_range[1] - panel.x_range[0])
         space.set_xlim(panel.x_range[0] - room, panel.x_range[1] + room)
     if not panel.rows and not panel.shares and not panel.intervals:
-        space.set_ylim(bottom=0)
-        space.legend(frameon=False)
+        _finish_plane(space, panel, colours)
+
+
+def _finish_plane(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
+    """From 0 up, with a key. Points have room below 0, and a key outside, whose marks could be taken for records."""
+    from matplotlib.patches import Patch
+
+    space.set_ylim(bottom=0)
+    if not any(isinstance(mark, Points) for mark in panel.marks):
+        has_bars = any(isinstance(mark, Line) and mark.reach is not None for mark in panel.marks)
+        space.legend(frameon=False, fontsize=7 if has_bars else None)
+        return
+    space.set_ylim(bottom=-0.03 * space.get_ylim()[1])
+    patches = [Patch(color=colours[name], label=name) for name in panel.series]
+    space.legend(handles=patches, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4)
 
 
 def _draw_tiles(space: Axes, tiles: Tiles) -> None:

@@ -52,12 +52,13 @@ class Violin:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points, each standing for `counts` records."""
+    """Points, each standing for `counts` records; `names` say what x and y are."""
 
     series: str
     x: np.ndarray
     y: np.ndarray
     counts: np.ndarray
+    names: tuple[str, str] = ("weight", "bound")
 
     def numbers(self) -> Iterator[dict[str, Any]]:
         """Lines of the CSV file."""
@@ -81,17 +82,20 @@ class Bars:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A curve."""
+    """A curve; with a `reach`, points joined by it that have error bars so far up and down."""
 
     series: str
     x: np.ndarray
     y: np.ndarray
     tip: str
+    reach: np.ndarray | None = None
 
     def numbers(self) -> Iterator[dict[str, Any]]:
         """Lines of the CSV file."""
         for x, y in zip(self.x, self.y, strict=True):
             yield {"series": self.series, "mark": "curve", "x": x, "y": y}
+        for x, y, reach in zip(self.x, self.y, () if self.reach is None else self.reach, strict=False):
+            yield {"series": self.series, "mark": "error bar", "x": x, "y": y - reach, "y_to": y + reach}
 
 
 @dataclass(frozen=True)
@@ -255,10 +259,12 @@ def bars(series: str, values: Values, edges: np.ndarray) -> Bars:
     return Bars(series, edges, heights / values.n)
 
 
-def points(series: str, x: np.ndarray, y: np.ndarray, counts: np.ndarray) -> Points:
+def points(
+    series: str, x: np.ndarray, y: np.ndarray, counts: np.ndarray, names: tuple[str, str] = ("weight", "bound")
+) -> Points:
     """Points; of very many, those at evenly spaced ranks of x, and the highest and lowest y of all."""
     order = np.lexsort((y, x))
     if len(order) > MOST_POINTS:
         spaced = order[np.linspace(0, len(order) - 1, MOST_POINTS - 2).astype(int)]
         order = np.unique(np.concatenate([spaced, [np.argmax(y), np.argmin(y)]]))
-    return Points(series, x[order], y[order], counts[order])
+    return Points(series, x[order], y[order], counts[order], names)

@@ -54,13 +54,13 @@ def statistic_lines(utilities: Mapping[str, Utility], vector: Mapping[str, bool]
     """Statistics with both intervals, one line per synthesizer and statistic."""
     marks = vector or {}
     first = ("synthesizer", "column", "statistic", "confidential", "95 % interval", "synthetic")
-    heads = (*first, "95 % interval (paper)", "overlap (paper)", "95 % interval (combined)", "overlap (combined)")
+    heads = (*first, "95 % interval (averaged)", "overlap (averaged)", "95 % interval (combined)", "overlap (combined)")
     lines = [
         _statistic(label, found, marks.get(label, False)) for label, u in utilities.items() for found in u.comparisons
     ]
     single = any(found.synthetic.combined.interval is None for u in utilities.values() for found in u.comparisons)
     note = (
-        "Paper: end points of each table's bootstrap interval, averaged over the tables; it leaves out that tables "
+        "Averaged: end points of each table's bootstrap interval, averaged over the tables; it leaves out that tables "
         "differ because their draws do. Combined: variance T = W rows/n + B/m, W the mean of the tables' own "
         "variances, B the variance between draws; of Scored, whose draws are spread by noise, T = (1 + 1/m) B for "
         "tables of n rows. Overlap: the shared part as a share of each interval's length, "

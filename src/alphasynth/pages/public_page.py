@@ -131,6 +131,8 @@ def _weighted(guarantee: PublicGuarantee) -> list[tuple[str, str]]:
     """What rows stand for, where survey weights say it."""
     if guarantee.weighted_by is None:
         return []
+    if not guarantee.measured:
+        return [("survey weights", f"{guarantee.weighted_by}; they weigh the log-likelihoods, and stand in the tables")]
     words = "rows have no weights and stand for the population: a plain mean of theirs estimates a weighted one"
     return [("survey weights", f"{guarantee.weighted_by}; {words}")]
 
