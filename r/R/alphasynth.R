@@ -1,0 +1,110 @@
+#' Synthesize a data frame
+#'
+#' Fits a mechanism to a confidential data frame and simulates synthetic ones. All computing is done by the Python
+#' package alphasynth, in this process.
+#'
+#' What is promised depends on the mechanism: `print` says it in one sentence. `Raked` (whole tables), `Scored` (with
+#' covariates) and `Censored` (a column by itself) are differentially private. The paper's `LW`, `CW`, `SW`, `LW_final`
+#' and `CW_final` make an asymptotic claim about the data frame at hand that is *not* differential privacy.
+#'
+#' A strict mechanism learns nothing from the table that is not paid for, levels of a factor neither: in a formula write
+#' `C(sex, levels = c("f", "m"))`. What may stand in a formula is in the Python package's guide; `factor`, `sqrt` and
+#' the like are understood too.
+#'
+#' A run with a `seed` can be repeated, by others too, and is marked as not releasable.
+#'
+#' @section Types:
+#' Numbers, integers, logicals, characters, factors, Dates and haven's labelled columns are taken, with `NA`s. Synthetic
+#' columns have the type of the original: factors the declared levels, or those that occur, in their order; haven's
+#' labels are carried over as they are, so they must be public. haven's tagged missing values come back as plain `NA`.
+#' Of a strict mechanism whole numbers are integers and other numbers are doubles, as declared and not as stored: a
+#' stored type can tell of a record.
+#'
+#' @param formula `response ~ terms`, a list of such formulas (each column from those before), or for `Raked` a named
+#'   list that declares columns: `list(sex = list(levels = c("f", "m")), age = list(limits = c(0, 110), whole = TRUE))`.
+#' @param data The confidential data frame.
+#' @param mechanism A name (see Details), or one [rule][rules] or a list of them.
+#' @param epsilon The total budget. Without it epsilon falls out of the weights, as in the paper; strict mechanisms
+#'   need it.
+#' @param family Of the response, `"negative_binomial"` for example; for several formulas one for each. `Raked` has
+#'   none.
+#' @param m How many draws of parameters to release. Of all but `Raked` and `Scored`, epsilon adds up over them.
+#' @param ... Further options of the Python package's `Synthesizer` and of the mechanism: `public`, `declared`, `delta`,
+#'   `limits`, `scale`, `shift`, `radius`, `k`, `seed`, `rows`, `num_draws`, `thresh` and so on. `sampler` and `prior`
+#'   go by their names, as on the command line; a number as `prior` is the scale of a normal one.
+#' @return An object of class `alphasynth`: a list with the synthetic `tables` (data frames), the `draws` that they came
+#'   from, the public `guarantee` in a sentence, and `confidential`, which must not leave: weights `alpha`, Lipschitz
+#'   bounds `by_record` and `overall`, the realised epsilon, and draws `theta` of the last fit's parameters. Strict
+#'   mechanisms have nothing confidential.
+#' @seealso [as_synds()], [weights_from()], [plot.alphasynth()]
+#' @examples
+#' if (alphasynth_available()) {
+#'   visits <- data.frame(y = rpois(200, 6))
+#'   made <- alphasynth(y ~ 1, visits, "Censored", epsilon = 2, family = "poisson",
+#'                      limits = list(mean = c(1, 100)))
+#'   print(made)
+#'   head(as.data.frame(made))
+#' }
+#' @export
+alphasynth <- function(formula, data, mechanism, epsilon = NULL, family = NULL, m = 1, ...) {
+  options <- list(...)
+  if (length(options) && (is.null(names(options)) || any(names(options) == ""))) {
+    refuse("options must have names, found one without")
+  }
+  if (missing(mechanism)) refuse("mechanism must be given, since what is promised depends on it")
+  if (!is.data.frame(data)) refuse("data must be a data frame, found ", class(data)[1])
+  model <- model_of(formula, names(data))
+  if (is.null(model$declared) && is.null(family)) refuse("family must be given, \"negative_binomial\" for example")
+  used <- c(model$columns, unlist(options[c("public", "within", "survey_weights")]))
+  options <- c(list(m = m, epsilon = epsilon, family = family), options)
+  options <- lapply(options[!vapply(options, is.null, NA)], plain)
+  if (!is.null(options$declared)) options$declared <- lapply(options$declared, with_levels)
+  made <- ask("synthesize", model$told, table_to_python(data, used), mechanism_of(mechanism), options)
+  declared <- if (is.null(model$declared)) options$declared else model$declared
+  value <- made[c("draws", "guarantee", "mechanism", "scope", "epsilon", "delta", "m", "n", "releasable")]
+  value$tables <- lapply(made$tables, table_from_python, data, declared)
+  value$public <- as.character(unlist(made$public))
+  value["confidential"] <- list(confidential_of(made$confidential, made$n))
+  value$call <- match.call()
+  structure(value[c("tables", setdiff(names(value), "tables"))], class = "alphasynth")
+}
+
+# What is to be fitted, as Python takes it, and the columns that it names.
+model_of <- function(formula, columns) {
+  if (is.list(formula) && !inherits(formula, "formula") && !is.null(names(formula))) {
+    declared <- lapply(lapply(formula, plain), with_levels)
+    return(list(told = declared, columns = names(formula), declared = declared))
+  }
+  several <- is.list(formula) && !inherits(formula, "formula")
+  formulas <- if (several) formula else list(formula)
+  text <- lapply(formulas, formula_text, columns)
+  named <- unlist(lapply(formulas, function(one) if (is.character(one)) columns else all.vars(one)))
+  list(told = if (several) text else text[[1L]], columns = if ("." %in% named) columns else named)
+}
+
+# One level is a list of one too.
+with_levels <- function(declared) {
+  for (name in intersect(c("levels", "heaps"), names(declared))) declared[[name]] <- as.list(declared[[name]])
+  declared
+}
+
+mechanism_of <- function(mechanism) {
+  if (is.character(mechanism) && length(mechanism) == 1L) return(mechanism)
+  if (inherits(mechanism, "alphasynth_rule")) mechanism <- list(mechanism)
+  if (!is.list(mechanism) || !length(mechanism)) {
+    refuse("mechanism must be a name, a rule or a list of rules, found ", class(mechanism)[1])
+  }
+  unname(lapply(mechanism, rule_to_python))
+}
+
+confidential_of <- function(told, n) {
+  if (is.null(told)) return(NULL)
+  for (name in c("alpha", "by_record")) {
+    told[[name]] <- from_bytes(told[[name]])
+    if (length(told[[name]]) != n) dim(told[[name]]) <- c(n, length(told[[name]]) %/% n)
+  }
+  told$theta <- lapply(told$theta, function(one) {
+    if (length(one$shape) > 1L) array(from_bytes(one$bytes), one$shape) else from_bytes(one$bytes)
+  })
+  told
+}

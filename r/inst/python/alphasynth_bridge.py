@@ -1,0 +1,239 @@
+"""What the R package calls: columns come as bytes, answers go back as plain values, errors as one sentence.
+
+No NumPy array crosses the border as one: which NumPy versions reticulate can convert depends on its own version.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import alphasynth as syn
+from alphasynth.errors import found, place
+
+KNOWN = (syn.InputError, syn.DiagnosticsError, syn.CalibrationError)
+
+
+def call(name: str, *arguments: Any) -> dict[str, Any]:
+    """The answer of one of the verbs below, or the sentence of its error, with the sentences of its warnings."""
+    said: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            answer = {"value": VERBS[name](*arguments)}
+    except KNOWN as error:
+        answer = {"error": str(error), "kind": type(error).__name__}
+    except MemoryError:
+        answer = {"error": "there is not enough memory for this", "kind": "MemoryError"}
+    except Exception as error:  # noqa: BLE001 - R must not see a traceback, which may quote a confidential value
+        answer = {"error": f"this should not have happened: {place(error)}", "kind": type(error).__name__}
+    ours = (syn.SamplerWarning, syn.StrictWarning, syn.AuditWarning)
+    answer["warnings"] = [str(one.message) for one in said if issubclass(one.category, ours)]
+    return answer
+
+
+def arrow(columns: list[dict[str, Any]]) -> pa.Table:
+    """A table from R's columns: eight bytes of each number, four of each whole number, code, day or truth value."""
+    return pa.table([_column(one) for one in columns], names=[one["name"] for one in columns])
+
+
+def _column(one: dict[str, Any]) -> pa.Array:
+    values = np.frombuffer(one["bytes"], np.float64 if one["kind"] == "double" else np.int32)
+    gone = np.isnan(values) if one["kind"] == "double" else values == np.iinfo(np.int32).min
+    mask = gone if gone.any() else None
+    if one["kind"] in ("factor", "character"):
+        codes = pa.array(values - 1, pa.int32(), mask=mask)
+        made = pa.DictionaryArray.from_arrays(codes, pa.array(one["levels"], pa.string()), ordered=one["ordered"])
+        return made if one["kind"] == "factor" else made.cast(pa.string())
+    if one["kind"] == "logical":
+        return pa.array(values == 1, mask=mask)
+    return pa.array(values, pa.date32() if one["kind"] == "Date" else None, mask=mask)
+
+
+def plain(table: pa.Table) -> list[dict[str, Any]]:
+    """R's columns from a synthetic table; text and categories as codes and the levels that they may have."""
+    return [_plain(name, table.column(name).combine_chunks()) for name in table.column_names]
+
+
+def _plain(name: str, column: pa.Array) -> dict[str, Any]:
+    kind, levels = column.type, None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = column.dictionary_encode()
+    if pa.types.is_dictionary(column.type):
+        levels, column = [str(level) for level in column.dictionary.to_pylist()], column.indices
+        word = "factor" if pa.types.is_dictionary(kind) else "character"
+    elif pa.types.is_boolean(kind):
+        word, column = "logical", column.cast(pa.int32())
+    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        word, column = "Date", column.cast(pa.date32()).cast(pa.int32())
+    else:
+        word = "integer" if pa.types.is_integer(kind) else "double"
+    gone = np.asarray(column.is_null())
+    if word == "double":
+        values = np.where(gone, np.nan, column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False))
+    else:
+        whole = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        if np.abs(whole).max(initial=0) <= np.iinfo(np.int32).max:
+            values = np.where(gone, np.iinfo(np.int32).min, whole + (levels is not None)).astype(np.int32)
+        else:  # R's integers have 32 bits
+            word, values = "double", np.where(gone, np.nan, whole.astype(np.float64))
+    return {"name": name, "kind": word, "bytes": bytearray(values.tobytes()), "levels": levels}
+
+
+def numbers(values: Any) -> bytearray:
+    """An array as R reads it: eight bytes each, column by column."""
+    return bytearray(np.asarray(values, np.float64).tobytes(order="F"))
+
+
+def matrix(rows: int, columns: int, parts: list[bytearray]) -> np.ndarray:
+    """R's matrix from the bytes of its columns, in parts."""
+    whole = np.empty((rows, columns), order="F")
+    start = 0
+    for part in parts:
+        block = np.frombuffer(part, np.float64).reshape((rows, -1), order="F")
+        whole[:, start : start + block.shape[1]] = block
+        start += block.shape[1]
+    return whole
+
+
+def said(value: Any) -> Any:
+    """An option as Python writes it: R's whole numbers come as fractions."""
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, dict):
+        return {name: said(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [said(one) for one in value]
+    return value
+
+
+SAMPLERS = {"automatic": syn.Automatic, "laplace": syn.Laplace, "nuts": syn.Nuts, "grid": syn.Grid}
+PRIORS = {"lkj": syn.LkjPrior, "scale_mixture": syn.ScaleMixturePrior}
+
+
+def chosen(name: str, value: Any) -> Any:
+    """A sampler or a prior by its name, as on the command line; any other option as it is."""
+    names: dict[str, Any] = {"sampler": SAMPLERS, "prior": PRIORS}.get(name, {})
+    if not names or value is None:
+        return value
+    if name == "prior" and isinstance(value, int | float) and not isinstance(value, bool):
+        return syn.NormalPrior(float(value))
+    if not isinstance(value, str) or value not in names:
+        also = ", or a number, the scale of a normal prior" if name == "prior" else ""
+        raise syn.InputError(f"{name} must be one of {', '.join(names)}{also}, found {found(value)}")
+    return names[value]()
+
+
+def rule(told: dict[str, Any]) -> Any:
+    """A rule from its name and its options."""
+    options = {name: said(one) for name, one in told["options"].items()}
+    if told["name"] == "Given":
+        options["alpha"] = np.frombuffer(told["options"]["alpha"], np.float64)
+    if isinstance(options.get("match"), dict):
+        options["match"] = rule(told["options"]["match"])
+    if "within" in options:
+        within = options["within"]
+        options["within"] = (within,) if isinstance(within, str) else tuple(within)
+    return getattr(syn, told["name"])(**options)
+
+
+def synthesize(formula: Any, columns: list[dict[str, Any]], mechanism: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Fit, and what came of it: tables and the public guarantee, and apart from them what is confidential."""
+    options = {name: chosen(name, said(one)) for name, one in options.items()}
+    strange = [name for name in options if name not in inspect.signature(syn.Synthesizer).parameters]
+    if strange:
+        raise syn.InputError(f"{strange[0]} is no option of alphasynth or of its mechanisms, found it")
+    if isinstance(mechanism, list):
+        label = " then ".join(one["name"] for one in mechanism)
+        mechanism = syn.Mechanism(label, rules=tuple(rule(one) for one in mechanism))
+    if isinstance(formula, dict):
+        formula = {name: said(one) for name, one in formula.items()}
+    made = syn.Synthesizer(formula, mechanism=mechanism, **options).fit(arrow(columns))
+    release = made.release()
+    public = release.guarantee
+    return {
+        "tables": [plain(table) for table in release.tables],
+        "draws": release.draws,
+        "guarantee": str(public),
+        "mechanism": public.mechanism,
+        "scope": public.scope,
+        "epsilon": public.epsilon,
+        "delta": public.policy_delta,
+        "m": public.m,
+        "n": public.n,
+        "releasable": public.releasable,
+        "public": list(public.public_columns),
+        "confidential": _confidential(made),
+    }
+
+
+def _confidential(made: Any) -> dict[str, Any] | None:
+    """Weights, bounds and draws of the last fit; strict mechanisms have none."""
+    realised = made.guarantee_
+    if realised.strict is not None:
+        return None
+    last = made.trail_.fits[-1]
+    theta = last.draws.theta if len(last.columns) == 1 else {}
+    return {
+        "guarantee": str(realised),
+        "epsilon_per_draw": realised.epsilon_per_draw,
+        "epsilon_total": realised.epsilon_total,
+        "num_draws": realised.num_draws,
+        "overall": last.lipschitz.overall,
+        "by_record": numbers(last.lipschitz.by_record),
+        "alpha": numbers(last.alpha),
+        "theta": {name: {"shape": list(np.shape(each)), "bytes": numbers(each)} for name, each in theta.items()},
+    }
+
+
+def weights_from(log_lik: Any, told: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Weights from log-likelihoods, and the bounds of the fit that these are of, where there is one."""
+    made = syn.weights_from(_log_lik(log_lik), rules=rule(told), **_settings(settings))
+    return {"alpha": numbers(made.alpha), "n": made.n, "before": None if made.before is None else _bounds(made.before)}
+
+
+def bounds_from(log_lik: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Bounds of the fit that log-likelihoods are of."""
+    return _bounds(syn.bounds_from(_log_lik(log_lik), **_settings(settings)))
+
+
+def _log_lik(given: Any) -> Any:
+    return matrix(given["rows"], given["columns"], given["parts"]) if isinstance(given, dict) else given
+
+
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a reading; those that are arrays came as bytes."""
+    return {
+        name: np.frombuffer(one, np.float64) if isinstance(one, bytearray) else said(one) for name, one in given.items()
+    }
+
+
+def _bounds(made: Any) -> dict[str, Any]:
+    return {
+        "largest": numbers(made.largest),
+        "by_record": numbers(made.lipschitz.by_record),
+        "overall": made.lipschitz.overall,
+        "epsilon_per_draw": made.epsilon_per_draw,
+        "num_draws": made.num_draws,
+        "n": made.n,
+    }
+
+
+def about() -> dict[str, str]:
+    """The version of the Python package."""
+    return {"version": syn.__version__}
+
+
+VERBS: dict[str, Callable[..., Any]] = {
+    "about": about,
+    "synthesize": synthesize,
+    "weights_from": weights_from,
+    "bounds_from": bounds_from,
+}

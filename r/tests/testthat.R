@@ -1,0 +1,4 @@
+library(testthat)
+library(alphasynth)
+
+test_check("alphasynth")
