@@ -1,0 +1,145 @@
+"""Weights and bounds from another program's log-likelihoods: `alphasynth weights` and `alphasynth bound`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from alphasynth.cli.ledger import Json
+from alphasynth.cli.options import as_settings
+from alphasynth.privacy.accounting import counted, round_up
+
+if TYPE_CHECKING:
+    from alphasynth.likelihoods.weights import Bounds
+
+RULES = ("LW", "CW", "SW", "Reweight")
+TAKEN = ("scale", "shift", "radius", "relative", "within", "k", "keep_zeros", "alpha")
+Matrix = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="log p(x_i | theta_s): a row per draw, a column per record; .csv, .parquet, .arrow, .npy, .nc. Several "
+        "files are chains of one fit."
+    ),
+]
+AlphaFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--weights", help="Weights that the fit had: a CSV or Parquet file with a column alpha; all 1 unless told."
+    ),
+]
+Weighted = Annotated[
+    bool,
+    typer.Option("--weighted", help="Entries are multiplied by the weights already, as the paper's script has it."),
+]
+Thresh = Annotated[
+    float,
+    typer.Option(help="Drop the draws above this quantile of their largest weighted |f|; they must not be released."),
+]
+Densities = Annotated[
+    bool, typer.Option("--densities", help="The response is continuous: entries above 0 are densities above 1.")
+]
+RecordsIn = Annotated[
+    str | None, typer.Option(help="rows: a row per record and a column per draw; columns unless told.")
+]
+Name = Annotated[str, typer.Option(help="What the log-likelihoods are called where a file holds other things too.")]
+
+
+def weights(
+    *,
+    log_lik: Matrix = None,
+    rule: Annotated[str, typer.Option(help=f"{', '.join(RULES)}.")] = "LW",
+    out: Annotated[Path, typer.Option(help="File to write, .csv or .parquet; confidential.")],
+    options: dict[str, Any],
+    weights: AlphaFile = None,
+    weighted: Weighted = False,
+    table: Annotated[str | None, typer.Option(help="CW: the table, a row per record in the matrix's order.")] = None,
+    response: Annotated[str | None, typer.Option(help="CW: the table's column that is synthesized.")] = None,
+    thresh: Thresh = 1.0,
+    densities: Densities = False,
+    records_in: RecordsIn = None,
+    name: Name = "log_lik",
+    as_json: Json = False,
+) -> None:
+    """Weights alpha from log-likelihoods that another program computed; what is written and printed is confidential."""
+    from alphasynth.likelihoods.files import check_out, read_weights, write_weights
+    from alphasynth.likelihoods.weights import weights_from
+    from alphasynth.mechanisms.named import named_rule
+
+    check_out(out)
+    made = weights_from(
+        log_lik,
+        named_rule(rule, **as_settings(options)),
+        None if weights is None else read_weights(weights),
+        table,
+        response,
+        weighted=weighted,
+        thresh=thresh,
+        densities=densities,
+        records_in=records_in,
+        name=name,
+    )
+    write_weights(made, out)
+    _say(made.before, as_json, made.n, out)
+    if not as_json:
+        typer.echo(
+            f"{out}: {rule} weights of {counted(made.n, 'record')} (confidential). Fit again with them, then bound."
+        )
+
+
+def bound(
+    log_lik: Matrix = None,
+    weights: AlphaFile = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write bounds by record, .csv or .parquet; confidential.")
+    ] = None,
+    weighted: Weighted = False,
+    thresh: Thresh = 1.0,
+    densities: Densities = False,
+    records_in: RecordsIn = None,
+    name: Name = "log_lik",
+    as_json: Json = False,
+) -> None:
+    """The Lipschitz bound, and epsilon, of a fit from its log-likelihoods and its weights; confidential."""
+    from alphasynth.likelihoods.files import check_out, read_weights, write_bounds
+    from alphasynth.likelihoods.weights import bounds_from
+
+    if out is not None:
+        check_out(out)
+    found = bounds_from(
+        log_lik,
+        None if weights is None else read_weights(weights),
+        weighted,
+        thresh,
+        densities,
+        records_in,
+        name,
+    )
+    if out is not None:
+        write_bounds(found, out)
+    _say(found, as_json, found.n, out)
+
+
+def _say(found: Bounds | None, as_json: bool, n: int, out: Path | None) -> None:
+    """The fit's bound and epsilon, in words or as JSON."""
+    file = {} if out is None else {"file": str(out)}
+    if as_json:
+        facts: dict[str, Any] = {"n": n}
+        if found is not None:
+            delta = found.lipschitz.overall
+            facts |= {"draws": found.num_draws, "delta": delta, "epsilon_per_draw": found.epsilon_per_draw}
+            facts |= {"draws_dropped": int((~found.kept).sum()), "scope": "instance"}
+        typer.echo(json.dumps(facts | file, indent=2))
+        return
+    if found is None:
+        return
+    typer.echo(
+        f"The fit of these log-likelihoods ({counted(found.num_draws, 'draw')}, {counted(found.n, 'record')}): Delta "
+        f"{round_up(found.lipschitz.overall)}, epsilon {round_up(found.epsilon_per_draw)} for each draw released."
+    )
+    if not found.kept.all():
+        dropped = int((~found.kept).sum())
+        typer.echo(f"{counted(dropped, 'draw')} above --thresh are not counted: they must not be released.")
+    typer.echo("An estimate for this table, asymptotic (the paper's claim); not differential privacy for all tables.")
