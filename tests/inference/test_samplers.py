@@ -26,10 +26,13 @@ from alphasynth.inference.mode import Mode
 from alphasynth.inference.nuts import Nuts
 from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.inference.sampler import Draws, Sampler
+from alphasynth.inference.stan_sampler import StanSampler
 from alphasynth.mechanisms.fit import fit
 from alphasynth.models.coefficient_priors import LkjPrior, NormalPrior, ScaleMixturePrior
 from alphasynth.models.families import bind_design
 from alphasynth.models.formula import Formula
+from alphasynth.models.own_model import OwnModel
+from engines import has_module, need
 
 SAMPLERS = {
     "Laplace": Laplace(),
@@ -37,7 +40,9 @@ SAMPLERS = {
     "Grid": Grid(),
     "PublicGrid": PublicGrid({"mean": (20.0, 500.0), "phi": (1.0, 100.0)}, 0.05),
     "Automatic": Automatic(),
+    "StanSampler": StanSampler(),
 }
+FAST = [name for name in SAMPLERS if name != "StanSampler"]  # which compiles its program
 
 
 def test_every_sampler_is_in_the_table():
@@ -75,7 +80,7 @@ def test_posteriors_agree_with_rstan_and_quadrature(
         assert abs(sd - stan["sd"]) < 4 * np.hypot(error_sd, stan["mcse_sd"]) + 0.0005
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", [*FAST, pytest.param("StanSampler", marks=pytest.mark.slow)])
 def test_the_contract(sampler, make_problem, mixture, key):
     """Any number of draws, the right shapes, the same draws for the same key, diagnostics that pass."""
     problem = make_problem(mixture, sampler=SAMPLERS[sampler], num_draws=1001)
@@ -88,11 +93,15 @@ def test_the_contract(sampler, make_problem, mixture, key):
             strict=True,
         )
         problem = replace(problem, model=Censored().bounded(model, 4.0), rows=rows)
+    if sampler == "StanSampler":  # which draws from Stan programs alone
+        need(has_module("stan", "httpstan"), "no Stan (pip install 'alphasynth[stan]')")
+        model, rows = OwnModel.from_stan("negative_binomial").bind(Formula.parse("y ~ 1"), problem.records)
+        problem = replace(problem, model=model, rows=rows)
     one, again = (fit(key, problem, np.ones(problem.records.size)) for _ in range(2))
     other = fit(np.random.SeedSequence(5), problem, np.ones(problem.records.size))
     assert one.draws.theta["beta"].shape == (1001, 1)
     assert one.draws.theta["phi"].shape == (1001,)
-    assert one.draws.u.shape == (1001, 2)
+    assert one.draws.u.shape == (1001, problem.model.prior.size)
     assert np.array_equal(one.draws.u, again.draws.u)
     assert not np.array_equal(one.draws.u, other.draws.u)
     assert one.draws.diagnostics.failures() == []

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.errors import InputError, require_positive
+from alphasynth.inference.wrapping import PartlyHeld
 from alphasynth.models.model import (
     PEAK,
     TAKES_PART,
     Array,
-    ColumnFamily,
     Columns,
     Densities,
     Model,
@@ -86,25 +86,24 @@ class Bounded:
         return jnp.where(columns[TAKES_PART] > 0, clipped, 0.0) if TAKES_PART in columns else clipped
 
 
-@dataclass(frozen=True)
-class PartlyHeld:
-    """A model of a column that not all records hold: those without a value add nothing, whatever the parameters are."""
+SURVEY = "survey"  # column of survey weights, which sum to n over the records
 
-    model: ColumnFamily
+
+@dataclass(frozen=True)
+class SurveyWeighted:
+    """A model whose records count as their survey weights say: w f takes the place of f, in bounds as in densities."""
+
+    model: Model
     prior, simulate = property(prior_inside), simulate_inside
 
-    def coordinates(self, covariates: bool) -> list[str]:
-        """The model's own."""
-        return self.model.coordinates(covariates)
-
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
-        """f by row; 0 where there is no value."""
-        return jnp.where(columns[TAKES_PART] > 0, self.model.log_lik(theta, columns), 0.0)
+        """w f by row."""
+        return weighted(columns[SURVEY], self.model.log_lik(theta, columns), jnp)
 
 
 def bare(model: Model) -> Model:
-    """The model itself, which simulates: without a bound on its log-likelihood, and as if all records had a value."""
-    while isinstance(model, Bounded | PartlyHeld):
+    """The model itself, which simulates: without bounds or weights, and as if all records had a value."""
+    while isinstance(model, Bounded | PartlyHeld | SurveyWeighted):
         model = model.model
     return model
 

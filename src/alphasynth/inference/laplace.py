@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.errors import require_whole
-from alphasynth.inference.clipping import Clipped
 from alphasynth.inference.contribution import Bounded
 from alphasynth.inference.density import Data, Target, log_density
 from alphasynth.inference.diagnostics import Diagnostics, compare_chains, khat
 from alphasynth.inference.mode import Mode, find_mode, find_modes
 from alphasynth.inference.sampler import Draws
+from alphasynth.inference.wrapping import Clipped
 from alphasynth.models.model import Array, Model
 from alphasynth.privacy.randomness import Key, child
 

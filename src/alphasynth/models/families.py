@@ -14,6 +14,8 @@ from alphasynth.models.continuous import Gamma, Normal, log_normal
 from alphasynth.models.counts import NegativeBinomial, Poisson
 from alphasynth.models.formula import Formula
 from alphasynth.models.model import ColumnFamily, Rows
+from alphasynth.models.own_model import OwnModel
+from alphasynth.models.stan_model import StanModel
 from alphasynth.models.two_part import Hurdle, ZeroInflated, ZeroTruncated
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.records import Records
@@ -66,6 +68,7 @@ FAMILIES = {
 }
 
 # What a model of the user's own is called, which is made by itself and has nothing particular.
+Own = OwnModel | StanModel  # a model of the user's own, in place of a family
 OWN, OWN_TRAITS = "a model of the user's own", Family(lambda *_: None)
 
 

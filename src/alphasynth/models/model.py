@@ -59,6 +59,19 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class Outside(Protocol):
+    """A model that another program computes, all draws at once: nothing of it is compiled with ours."""
+
+    def log_liks(self, u: np.ndarray, columns: Columns) -> np.ndarray:
+        """f (S, rows) at coordinates (S, D)."""
+        ...
+
+    def constrain_all(self, u: np.ndarray) -> Theta:
+        """Parameters by name (S, ...) at coordinates (S, D)."""
+        ...
+
+
 class Wrapping(Protocol):
     """A model around another one, whose prior and whose simulated values are its own."""
 
@@ -184,6 +197,15 @@ class Rows:
         if PEAK in columns:
             columns[PEAK] = np.where(columns[TAKES_PART] > 0, columns[PEAK], 0.0)
         return replace(self, columns=columns)
+
+    def with_column(self, name: str, values: np.ndarray) -> Rows:
+        """Finer lines, which differ in these values by distinct row of the records as well."""
+        pairs = np.stack([self.of.astype(np.float64), values], axis=1)
+        _, first, of = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+        lines = self.of[first]
+        columns = {column: found[lines] for column, found in self.columns.items()}
+        finer = Rows.pad({**columns, name: values[first]}, of.reshape(-1), self.start)
+        return replace(finer, finite=self.finite[lines])
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Sum by line (capacity,) of values by distinct row of the records; 0 in the padding."""

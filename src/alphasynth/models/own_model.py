@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -15,14 +16,14 @@ from jax.flatten_util import ravel_pytree
 from alphasynth.errors import InputError, found
 from alphasynth.models.formula import Formula, design_of, require_declared
 from alphasynth.models.model import Array, Columns, Rows, Theta
+from alphasynth.models.own_peaks import check_bounded, climb, starts
 from alphasynth.tables.records import Records
+
+if TYPE_CHECKING:
+    from alphasynth.models.stan_model import StanModel
 
 # New rows are simulated this many at a time, each time with a key of its own.
 ROWS_PER_KEY = 1_024
-# Points tried, about the origin of the coordinates, for one where the log-likelihood is finite.
-STARTS, START_SPREAD = 64, 2.0
-CLIMB = 100  # steps to a row's own largest log-likelihood
-BOUNDED_RISE = 1.0  # what three times as many steps may add
 # The first this many rows are computed a second time, apart from the rest, to see that they read no other row.
 ROWS_COMPARED = 1_000
 
@@ -38,6 +39,25 @@ class OwnModel:
 
     model: Callable[..., Any]
     observed: str
+
+    @staticmethod
+    def from_stan(
+        program: str | Path, data: Mapping[str, Any] | None = None, names: Mapping[str, str] | None = None
+    ) -> StanModel:
+        """A model of a Stan program: its code, a .stan file, or "negative_binomial", which is ours.
+
+        The program's data are n, K, y, X and weights, which come from the table and the formula, and whatever else
+        `data` gives; its target must be a prior plus weights times log-likelihoods, and its generated quantities
+        hold `log_lik` and `y_rep`, one entry per row. `names` says what it calls these, where otherwise.
+        Raises `InputError`.
+
+        >>> OwnModel.from_stan("negative_binomial").program.called("log_lik")
+        'log_lik'
+        """
+        from alphasynth.models.stan_model import StanModel
+        from alphasynth.stan.program import StanProgram
+
+        return StanModel(StanProgram.of(program, data, names))
 
     def bind(self, formula: Formula, records: Records, strict: bool = False) -> tuple[BoundModel, Rows]:
         """The model at the formula's K, and what it reads of the records; `InputError` where it breaks the contract.
@@ -120,16 +140,16 @@ class BoundModel:
 
     def require_bounded(self, who: str) -> None:
         """Refuse a log-likelihood without an upper bound; `who` needs one."""
-        _check_bounded(self, who)
+        check_bounded(self, who)
 
-    def public_starts(self) -> np.ndarray:
+    def publicstarts(self) -> np.ndarray:
         """Where climbs begin that must know nothing of the table (starts, D)."""
-        return _starts(self.prior.size)
+        return starts(self.prior.size)
 
     def peak(self, columns: Columns) -> np.ndarray:
         """f*, the largest log-likelihood of each row under any parameters, climbed to from the row alone."""
         rows = ({name: column[i : i + 1] for name, column in columns.items()} for i in range(len(columns["y"])))
-        return np.array([float(_climb(self, row)) for row in rows])
+        return np.array([float(climb(self, row)) for row in rows])
 
     def simulate(self, rng: np.random.Generator, theta: Theta, columns: Columns, rows: int) -> np.ndarray:
         """Values of the observed site for new rows; a JAX key holds 64 bits, so each block of rows takes a new one."""
@@ -140,60 +160,6 @@ class BoundModel:
             for block in X.reshape(blocks, ROWS_PER_KEY, self.K)
         ]
         return np.concatenate([np.asarray(value) for value in values])[:rows]
-
-
-@partial(jax.jit, static_argnames=("model", "steps"))
-def _climb(model: BoundModel, row: Columns, steps: int = CLIMB) -> Array:
-    """Largest log-likelihood of one row: from the best of fixed points up by Newton's method, damped; finite or -inf.
-
-    A row by itself, so that what comes out cannot depend on another. It need not be the supremum: any function of the
-    own row will do, and one that is too low only spares the row less.
-    """
-
-    def log_lik(u: Array) -> Array:
-        value = jnp.sum(model.log_lik(model.prior.constrain(u), row))
-        return jnp.where(jnp.isnan(value) | (value == jnp.inf), -jnp.inf, value)
-
-    starts = jnp.asarray(_starts(model.prior.size))
-    values = jax.vmap(log_lik)(starts)
-    best = starts[jnp.argmax(values)]
-
-    def step(_: int, at: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        u, value, damping = at
-        gradient, hessian = jax.grad(log_lik)(u), jax.hessian(log_lik)(u)
-        curvature, axes = jnp.linalg.eigh(-jnp.where(jnp.isfinite(hessian), hessian, 0.0))
-        move = axes @ ((axes.T @ gradient) / (jnp.abs(curvature) + damping))
-        candidate = u + move / jnp.maximum(1.0, jnp.linalg.norm(move))  # at most one unit: a climb may have no top
-        reached = log_lik(candidate)
-        up = reached > value
-        return (
-            jnp.where(up, candidate, u),
-            jnp.where(up, reached, value),
-            jnp.where(up, damping / 10, jnp.minimum(damping * 10, 1e12)),
-        )
-
-    return jax.lax.fori_loop(0, steps, step, (best, values.max(), jnp.array(1e-3)))[1]
-
-
-def _check_bounded(model: BoundModel, who: str) -> None:
-    """Refuse models whose log-likelihood has no upper bound: centred there, every record would be cut everywhere.
-
-    Tried on two values that have nothing to do with a table, 0 and 1: does the climb go on where it should have ended?
-    """
-    for value in (0.0, 1.0):
-        row = {"y": jnp.full(1, value), "X": jnp.ones((1, model.K))}
-        near, far = (float(_climb(model, row, steps)) for steps in (CLIMB, 4 * CLIMB))
-        if far - near > BOUNDED_RISE:
-            raise InputError(
-                f"{who} a model whose log-likelihood is bounded: give its scale a smallest value (an sd that is some "
-                "constant plus a parameter, say), found one that rises without end"
-            )
-
-
-def _starts(size: int) -> np.ndarray:
-    """Fixed points about the origin of the coordinates."""
-    rng = np.random.default_rng(0)
-    return np.concatenate([np.zeros((1, size)), START_SPREAD * rng.standard_normal((STARTS, size))])
 
 
 @partial(jax.jit, static_argnames="model")
@@ -275,7 +241,7 @@ def _check_sites(model: BoundModel) -> None:
 
 def _with_start(model: BoundModel, rows: Rows, counts: np.ndarray) -> Rows:
     """Rows with a start where as many records as possible have a finite log-likelihood; the rest take no part."""
-    points = _starts(model.prior.size)  # only where the climb to the mode starts
+    points = starts(model.prior.size)  # only where the climb to the mode starts
     values = [np.asarray(_log_lik_at(model, u, rows.columns))[: rows.size] for u in points]
     best = max(range(len(points)), key=lambda i: _merit(values[i], counts))
     part = np.arange(min(ROWS_COMPARED, (rows.size + 1) // 2))[::-1]

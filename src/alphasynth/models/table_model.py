@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from alphasynth.errors import InputError, found, require_positive
-from alphasynth.models.families import FAMILIES, OWN_TRAITS, Family
+from alphasynth.models.families import FAMILIES, OWN_TRAITS, Family, Own
 from alphasynth.models.formula import Formula
-from alphasynth.models.own_model import OwnModel
 from alphasynth.tables.declared import MARKED, READ_OFF, Declared, marks_of
 from alphasynth.tables.gaps import indicator_of
 
@@ -43,7 +42,7 @@ class ColumnModel:
     declared: Declared = field(default_factory=Declared)
     where: tuple[tuple[str, bool], ...] = ()
     read_off: tuple[str, ...] = ()
-    own: OwnModel | None = None
+    own: Own | None = None
 
     @classmethod
     def of(

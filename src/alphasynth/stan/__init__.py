@@ -1,0 +1,1 @@
+"""Stan in a process of its own: programs compiled, sampled and evaluated there. Imports `errors` alone."""

@@ -1,0 +1,95 @@
+"""The other end of `worker`: one process that holds Stan, started when first asked."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import pickle
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+from alphasynth.errors import InputError
+
+NEEDED = ("httpstan",)
+
+
+class StanError(InputError):
+    """Stan refused a program or its data."""
+
+
+class _Process:
+    """The process and its streams; one request at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: subprocess.Popen[bytes] | None = None
+
+    def ask(self, code: str, what: str, *arguments: Any) -> Any:
+        """What the worker answers; raise `StanError` with Stan's words."""
+        with self._lock:
+            process = self._running or self._start()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            try:
+                pickle.dump((code, what, arguments), process.stdin, pickle.HIGHEST_PROTOCOL)
+                process.stdin.flush()
+                fine, answer = pickle.load(process.stdout)  # noqa: S301 # from our own process
+            except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+                self._running = None
+                _end(process)
+                raise StanError("the Stan program must run to its end, found that its process died") from None
+            except BaseException:  # an answer that nobody waits for would be taken for the next one's
+                self._running = None
+                _end(process)
+                raise
+        if not fine:
+            raise StanError(f"the Stan program must run, found {_brief(answer)}")
+        return answer
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if any(importlib.util.find_spec(name) is None for name in NEEDED):
+            raise InputError("Stan must be installed: pip install 'alphasynth[stan]', found no PyStan")
+        if shutil.which("g++") is None:
+            raise InputError("Stan compiles with g++, found none")
+        command = [sys.executable, "-m", "alphasynth.stan.worker"]
+        # In a session of its own, so that the chains that it forks end with it.
+        self._running = subprocess.Popen(  # noqa: S603
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        atexit.register(_end, self._running)
+        return self._running
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process and all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _brief(words: str) -> str:
+    """The line of Stan's words that says what is wrong; none of its lines quotes data but for single values it refuses.
+
+    A value that a declaration refuses is confidential, so that numbers after "is" and "but" go.
+    """
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    telling = [
+        line for line in lines if re.search(r"error|Exception|must|found|expect|undeclared", line, re.IGNORECASE)
+    ]
+    line = (telling or lines or ["nothing said"])[-1]
+    return re.sub(r"(?<=\bis )-?[\d.]+(e[+-]?\d+)?", "another", line)[:300]
+
+
+_PROCESS = _Process()
+
+
+def ask(code: str, what: str, *arguments: Any) -> Any:
+    """What Stan's process answers for a program."""
+    return _PROCESS.ask(code, what, *arguments)

@@ -1,0 +1,90 @@
+"""What a Stan program must have, as far as its text tells; Stan itself is not asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import alphasynth as syn
+from alphasynth.errors import InputError
+from alphasynth.stan.program import SHIPPED, StanProgram
+from alphasynth.stan.worker import Program
+
+CODE = SHIPPED["negative_binomial"].read_text()
+
+
+def without(word, other=""):
+    return CODE.replace(word, other)
+
+
+BAD = {
+    "no weights": (without("vector<lower=0>[n] weights;"), {}, "declare 'weights' in its data block"),
+    "weights in a comment alone": (
+        without("vector<lower=0>[n] weights;", "// weights\n/* weights */"),
+        {},
+        "declare 'weights' in its data block",
+    ),
+    "weights not used": (without("weights[i] * "), {}, "multiply log-likelihoods by 'weights'"),
+    "no log_lik": (without("log_lik"), {}, "must have 'log_lik', one log-likelihood per record"),
+    "no y_rep": (without("y_rep"), {}, "must have 'y_rep', one new record beside each"),
+    "no y": (without("array[n] int<lower=0> y;"), {}, "declare 'y' in its data block"),
+    "y given": (CODE, {"data": {"y": [1, 2]}}, "leave to the table what comes from it, found y"),
+    "text in data": (CODE, {"data": {"a": "b"}}, "numbers and lists of numbers"),
+    "names of what is not": (CODE, {"names": {"z": "q"}}, "names must be of n, K, y"),
+    "no file": ("nowhere.stan", {}, "must be a Stan file, found none"),
+    "no code": ("poisson", {}, "one of negative_binomial, found 'poisson'"),
+    "a number": (7, {}, "found 7"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_programs_that_cannot_be_weighted_get_one_sentence(case):
+    program, options, sentence = BAD[case]
+    with pytest.raises(InputError, match=sentence):
+        syn.OwnModel.from_stan(program, **options)
+
+
+def test_rows_become_the_programs_data():
+    program = StanProgram.of(SHIPPED["negative_binomial"], {"prior": np.array([1.5, 2.0]), "degree": 3}, {"y": "y"})
+    data = program.data_for(np.array([3.0, 4.0]), np.ones((2, 1)), np.array([0.5, 1.0]))
+    assert data == {
+        "n": 2,
+        "K": 1,
+        "y": [3, 4],
+        "X": [[1.0], [1.0]],
+        "weights": [0.5, 1.0],
+        "prior": [1.5, 2.0],
+        "degree": 3,
+    }
+    assert all(isinstance(value, int) for value in data["y"])
+
+
+def test_parts_that_a_program_does_not_declare_are_not_given():
+    code = without("matrix[n, K] X;").replace("X * beta", "rep_vector(beta[1], n)").replace("int<lower=1> K;", "")
+    data = StanProgram.of(code, None, None).data_for(np.ones(2), np.ones((2, 1)), np.ones(2))
+    assert sorted(data) == ["n", "weights", "y"]
+
+
+def test_compiling_leaves_nothing_in_the_folder_that_it_is_called_from(monkeypatch, tmp_path):
+    """The compiler writes a folder `build` where it stands."""
+    models = pytest.importorskip("httpstan.models")
+    built = []
+
+    def found(name):
+        if not built:
+            raise KeyError(name)
+        return "compiled"
+
+    async def build(code):
+        Path("build").mkdir()
+        built.append(code)
+
+    monkeypatch.setattr(models, "import_services_extension_module", found)
+    monkeypatch.setattr(models, "build_services_extension_module", build)
+    monkeypatch.chdir(tmp_path)
+    assert Program(CODE).module == "compiled"
+    assert built == [CODE]
+    assert Path.cwd() == tmp_path
+    assert list(tmp_path.iterdir()) == []

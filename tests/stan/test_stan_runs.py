@@ -1,0 +1,214 @@
+"""A real Stan: its draws beside our own sampler's, every rule, audits, new rows, and programs that break promises."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import nbinom, poisson
+
+import alphasynth as syn
+from alphasynth.errors import InputError
+from engines import has_module, need
+
+pytestmark = pytest.mark.slow
+NAMES = {"n": "rows", "y": "counts", "weights": "alpha", "log_lik": "f", "y_rep": "fresh"}
+FAULTY = Path(__file__).with_name("poisson.stan")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _stan():
+    need(has_module("stan", "httpstan"), "no Stan (pip install 'alphasynth[stan]')")
+    need(shutil.which("g++"), "no g++")
+
+
+def poisson_model(fault=0, **names):
+    return syn.OwnModel.from_stan(FAULTY, {"fault": fault, "prior_sd": 5.0}, NAMES | names)
+
+
+@pytest.fixture(scope="module")
+def fits(mixture):
+    """The paper's steps on the reference table, by Stan and by our own sampler."""
+    families = (syn.OwnModel.from_stan("negative_binomial"), "negative_binomial")
+    made = [
+        syn.Synthesizer("y ~ 1", family=family, mechanism="LW_final", k=0.95, m=2, num_draws=2_000, seed=3)
+        for family in families
+    ]
+    return [synthesizer.fit(mixture) for synthesizer in made]
+
+
+def test_stan_draws_what_our_own_sampler_draws(fits):
+    """In all three rounds: means within 4.5 standard errors, from both effective sizes (6 comparisons, 7 in 10^6)."""
+    for theirs, ours in zip(*(synthesizer.trail_.fits for synthesizer in fits), strict=True):
+        for name, link in (("beta", lambda x: x.reshape(-1)), ("phi", np.log)):
+            a, b = (link(fit.draws.theta[name]) for fit in (theirs, ours))
+            sizes = [fit.columns[0].draws.diagnostics.ess_bulk for fit in (theirs, ours)]
+            error = np.hypot(a.std() / np.sqrt(sizes[0]), b.std() / np.sqrt(sizes[1]))
+            assert abs(a.mean() - b.mean()) < 4.5 * error
+            # A standard deviation's relative error is about 1 / sqrt(2 ess).
+            assert abs(np.log(a.std() / b.std())) < 4.5 * np.sqrt(0.5 / sizes[0] + 0.5 / sizes[1])
+
+
+def test_re_weighting_agrees_with_zeros_kept(mixture):
+    """The other reading of 0/0 in Algorithm 3: the riskiest record, which LW gives 0, keeps it."""
+    families = (syn.OwnModel.from_stan("negative_binomial"), "negative_binomial")
+    theirs, ours = (
+        syn.Synthesizer("y ~ 1", family=f, mechanism="LW_final", k=0.95, keep_zeros=True, m=1, num_draws=2_000, seed=5)
+        .fit(mixture)
+        .trail_.fits[-1]
+        for f in families
+    )
+    assert theirs.alpha[mixture["y"].argmax()] == ours.alpha[mixture["y"].argmax()] == 0
+    for name, link in (("beta", lambda x: x.reshape(-1)), ("phi", np.log)):
+        a, b = (link(fit.draws.theta[name]) for fit in (theirs, ours))
+        sizes = [fit.columns[0].draws.diagnostics.ess_bulk for fit in (theirs, ours)]
+        assert abs(a.mean() - b.mean()) < 4.5 * np.hypot(a.std() / np.sqrt(sizes[0]), b.std() / np.sqrt(sizes[1]))
+
+
+def test_bounds_agree_as_far_as_extremes_of_draws_can(fits, mixture):
+    """Delta is the largest over 2,000 draws: over seeds our own varies, and Stan's must lie where that does."""
+    again = [
+        syn.Synthesizer("y ~ 1", family="negative_binomial", mechanism="LW_final", k=0.95, m=1, num_draws=2_000, seed=s)
+        .fit(mixture)
+        .trail_.fits
+        for s in range(12)
+    ]
+    for number, fit in enumerate(fits[0].trail_.fits):
+        deltas = np.array([trail[number].lipschitz.overall for trail in again])
+        # Of 12 values the next lies within 6 of their standard deviations but once in some 10^4 times (Student's t).
+        assert abs(fit.lipschitz.overall - deltas.mean()) < 6 * deltas.std(ddof=1)
+
+
+def test_log_likelihoods_are_the_unweighted_ones(fits, mixture):
+    """F of the last, weighted round against SciPy's negative binomial at Stan's draws."""
+    fit = fits[0].trail_.fits[-1]
+    mu, phi = np.exp(fit.draws.theta["beta"]), fit.draws.theta["phi"][:, None]
+    f = nbinom.logpmf(mixture["y"].to_numpy(), phi, phi / (phi + mu))
+    np.testing.assert_allclose(fit.records.expand(fit.largest_distinct), np.abs(f).max(axis=0), rtol=1e-9)
+    assert fit.alpha.min() < 1
+
+
+def test_weights_are_those_of_the_matrix(fits, mixture):
+    """The two doors agree: the run's weights, and those from the matrices of its draws."""
+    matrices = []
+    for fit in fits[0].trail_.fits:
+        mu, phi = np.exp(fit.draws.theta["beta"]), fit.draws.theta["phi"][:, None]
+        matrices.append(nbinom.logpmf(mixture["y"].to_numpy(), phi, phi / (phi + mu)))
+    made = syn.weights_from(matrices[:2], (syn.LW(), syn.Reweight(k=0.95)))
+    np.testing.assert_allclose(made.alpha, fits[0].alpha_, atol=1e-8)
+    bounds = syn.bounds_from(matrices[2], alpha=fits[0].alpha_)
+    assert bounds.epsilon_per_draw == pytest.approx(fits[0].guarantee_.epsilon_per_draw, rel=1e-9)
+
+
+def test_new_rows_follow_the_draw(fits):
+    """Mean and sd of 1,000 rows within 4.5 standard errors of the draw's own; two tables are not the same rows."""
+    fitted = fits[0]
+    tables = fitted.sample()
+    assert not tables[0].equals(tables[1])
+    draws = fitted.trail_.fits[-1].draws.take(fitted.picked_)
+    for table, beta, phi in zip(tables, draws.theta["beta"][:, 0], draws.theta["phi"], strict=True):
+        mean, n = np.exp(beta), len(table)
+        sd = np.sqrt(mean + mean**2 / phi)
+        assert abs(table["y"].mean() - mean) < 4.5 * sd / np.sqrt(n)
+        kurtosis = float(nbinom.stats(phi, phi / (phi + mean), moments="k")) + 3
+        assert abs(table["y"].var() / sd**2 - 1) < 4.5 * np.sqrt((kurtosis - 1) / n)
+
+
+def test_audits_by_draws_run_and_name_their_scope(fits):
+    (finding,) = fits[0].audit_("draw")
+    assert finding.scope == "instance"
+    assert finding.neighbours > 100
+    assert np.isfinite(finding.loss)
+    with pytest.raises(InputError, match="audit"):
+        fits[0].audit_("density")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [("Unweighted", {}), ("CW_final", {"radius": 3.0, "k": 0.95}), ("SW", {"epsilon": 5.0}), ("LW", {"epsilon": 6.0})],
+)
+def test_every_rule_runs_on_a_program_with_names_of_its_own(mechanism, options):
+    """Its `f` is weighted already, as the paper's is; bounds are of f all the same."""
+    import pandas as pd
+
+    y = np.random.default_rng(1).poisson(6, 200)
+    table = pd.DataFrame({"visits": y})
+    fitted = syn.Synthesizer(
+        "visits ~ 1", family=poisson_model(), mechanism=mechanism, m=1, num_draws=400, seed=1, **options
+    ).fit(table)
+    last = fitted.trail_.fits[-1]
+    f = poisson.logpmf(y, np.exp(last.draws.theta["log_mean"])[:, None])
+    np.testing.assert_allclose(fitted.lipschitz_.by_record, last.alpha * np.abs(f).max(axis=0), rtol=1e-9)
+    if "epsilon" in options:
+        assert fitted.guarantee_.epsilon_total <= options["epsilon"]
+    assert len(fitted.sample()[0]) == 200
+
+
+def test_weights_of_0_leave_the_prior():
+    """log_mean ~ normal(0, 5): sd of 400 draws within 4.5 relative errors of at most 1 / sqrt(2 x 100)."""
+    import pandas as pd
+
+    table = pd.DataFrame({"y": np.random.default_rng(1).poisson(6, 50)})
+    fitted = syn.Synthesizer("y ~ 1", family=poisson_model(), mechanism="SW", alpha=0.0, m=1, num_draws=400, seed=1)
+    draws = fitted.fit(table).trail_.fits[-1].draws.theta["log_mean"]
+    assert abs(np.log(draws.std() / 5)) < 4.5 / np.sqrt(200)
+
+
+FAULTS = {
+    1: "a prior that reads none of them",
+    2: "prior plus 'weights' times 'log_lik'",
+    3: "must read its own row only",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_program_that_breaks_its_promise_is_refused(fault):
+    import pandas as pd
+
+    table = pd.DataFrame({"y": np.random.default_rng(2).poisson(6, 60)})
+    with pytest.raises(InputError, match=FAULTS[fault]):
+        syn.Synthesizer("y ~ 1", family=poisson_model(fault), mechanism="LW", m=1, seed=1).fit(table)
+
+
+def test_what_stan_refuses_is_one_sentence_without_values():
+    import pandas as pd
+
+    table = pd.DataFrame({"y": [1, 2, 3, 123_457]})
+    with pytest.raises(InputError, match="the Stan program must run, found") as refused:
+        syn.Synthesizer("y ~ 1", family=poisson_model(), mechanism="LW", m=1, seed=1).fit(table)
+    assert "123457" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+    broken = FAULTY.read_text().replace("real log_mean;", "real log_mean")
+    with pytest.raises(InputError, match="the Stan program must run"):
+        syn.Synthesizer(
+            "y ~ 1",
+            family=syn.OwnModel.from_stan(broken, {"fault": 0, "prior_sd": 5.0}, NAMES),
+            mechanism="LW",
+            m=1,
+            seed=1,
+        ).fit(pd.DataFrame({"y": [1, 2, 3]}))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"mechanism": "BW", "epsilon": 4}, "budget weights need"),
+        ({"mechanism": "Censored", "epsilon": 4}, "found a Stan program"),
+        ({"mechanism": "Scored", "epsilon": 4}, "Scored must have a built-in family"),
+    ],
+)
+def test_mechanisms_that_change_what_records_add_are_refused(options, sentence, mixture):
+    with pytest.raises(InputError, match=sentence):
+        syn.Synthesizer("y ~ 1", family=syn.OwnModel.from_stan("negative_binomial"), m=1, **options).fit(mixture)
+
+
+def test_no_draw_stays_on_disk(fits):
+    """httpstan keeps fits where a later process would find them: confidential ones must not stay."""
+    import httpstan.cache
+
+    assert fits[0].trail_.fits
+    stored = list(httpstan.cache.cache_directory().rglob("*.jsonlines.gz"))
+    assert [path for path in stored if path.stat().st_uid == os.getuid()] == []
