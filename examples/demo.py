@@ -23,7 +23,7 @@ from alphasynth.privacy.accounting import round_up
 
 OUT = Path("demo-output")
 M = 20
-# Nearest to the paper's published CW row; its text gives no radius.
+# Ours: the paper gives no radius, scale or shift. studies/NOTES.md has others that fit its published rows as well.
 CW = {"radius": 0.3, "relative": True, "scale": 1.5, "shift": 0.1}
 SYNTHESIZERS = {"Unweighted": {}, "LW": {}, "CW": CW, "SW": {}, "LW_final": {}, "CW_final": CW}
 STATISTICS = {

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from alphasynth.inference.laplace import Laplace as Laplace
     from alphasynth.inference.nuts import Nuts as Nuts
     from alphasynth.inference.public_grid import PublicGrid as PublicGrid
+    from alphasynth.likelihoods.weights import bounds_from as bounds_from
+    from alphasynth.likelihoods.weights import weights_from as weights_from
     from alphasynth.mechanisms.mechanism import Mechanism as Mechanism
     from alphasynth.mechanisms.mechanism import Trail as Trail
     from alphasynth.mechanisms.rules import BW as BW
@@ -88,6 +90,8 @@ _HOME = {
     "Given": "mechanisms.rules",
     "Reweight": "mechanisms.rules",
     "Mechanism": "mechanisms.mechanism",
+    "bounds_from": "likelihoods.weights",
+    "weights_from": "likelihoods.weights",
     "Columns": "raking.columns",
     "suggest_columns": "raking.suggestion",
     "Trail": "mechanisms.mechanism",

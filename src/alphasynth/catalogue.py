@@ -63,7 +63,32 @@ class MechanismOptions(TypedDict, total=False):
             "re-weighting factor, or auto: the largest that keeps the bound", ("Reweight",), "auto", kept=float | str
         ),
     ]
+    keep_zeros: Annotated[
+        bool | None,
+        Option(
+            "re-weighting leaves a weight of 0 at 0, or lifts it to what the bound allows",
+            ("Reweight",),
+            False,
+            kept=bool,
+            flag="--keep-zeros/--lift-zeros",
+        ),
+    ]
     alpha: Annotated[float | None, Option("the weight; what epsilon or LW's bound allows unless told", ("SW",))]
+    match: Annotated[
+        Any,
+        Option(
+            "whose bound it matches without an epsilon: LW, CW:radius=0.3, or a Delta; LW unless told",
+            ("SW",),
+            kept=str,
+        ),
+    ]
+    by: Annotated[
+        str | None,
+        Option(
+            "search, or formula: the paper's Delta_alpha / Delta, which may miss the bound", ("SW",), "search", kept=str
+        ),
+    ]
+    given: Annotated[Any, Option("weights by row: a file with a column alpha", ("Given",), needed=True, kept=str)]
     cap: Annotated[
         float | Literal["auto"] | None,
         Option("the largest weight, up to 1, or auto: what suits epsilon and rows", ("BW",), 1.0, kept=float | str),
@@ -130,6 +155,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "LW": ("LW",),
     "CW": ("CW",),
     "SW": ("SW",),
+    "Given": ("Given",),
     "LW_final": ("LW", "Reweight"),
     "CW_final": ("CW", "Reweight"),
     "BW": ("BW",),
@@ -147,7 +173,7 @@ def options_of(*parts: str) -> tuple[str, ...]:
     """Names of the options that some of these parts take.
 
     >>> options_of("LW", "Reweight"), options_of("PublicGrid")
-    (('scale', 'shift', 'k'), ('limits', 'step'))
+    (('scale', 'shift', 'k', 'keep_zeros'), ('limits', 'step'))
     """
     return tuple(name for name, option in OPTIONS.items() if set(option.of) & set(parts))
 
@@ -159,6 +185,7 @@ _LINES = {
     "LW": "likelihood weights: small where a record's largest absolute log-likelihood is large",
     "CW": "count weights: small where few records lie near the record's value",
     "SW": "one weight for all records; without --epsilon or --alpha, the one that matches LW's bound",
+    "Given": "weights of one's own, by row, from a file; with --epsilon times what that allows",
     "LW_final": "LW, then re-weighting: each weight set to what one common bound allows",
     "CW_final": "CW, then re-weighting: each weight set to what one common bound allows",
     "BW": "budget weights: each weight set to what --epsilon allows its own record",
@@ -205,6 +232,7 @@ STUDIES = {
     "nb-mixture": "section 3 and Supp 3: the six synthesizers on counts from a negative binomial mixture",
     "salary": "section 4 and Supp 4: the six on salaries, the survey's with --table, else of a simulated stand-in",
     "contraction": "Supp 5: bounds over many databases; runs on a GPU where JAX has one",
+    "headline": "the abstract: utility of the six against epsilon, claimed and audited",
 }
 # Format -> suffix. SAS is read in two formats and written in one, XPORT.
 FORMATS = {

@@ -136,6 +136,7 @@ class Synthesizer(Request):
             weights=self.weights,
             unit_column=None if unit is None else unit.column,
             max_rows=max_rows,
+            weighted_by=self.survey_weights if self.survey_likelihood else None,
         )
         row_numbers = None if grouped is None else grouped.rows
         self._outcome = _Outcome(key, bound, model, trail, picked, layout, guarantee, row_numbers, paths)

@@ -15,7 +15,7 @@ import pytest
 
 import alphasynth as syn
 from alphasynth import catalogue
-from alphasynth.mechanisms.mechanism import NAMES
+from alphasynth.mechanisms.named import NAMES
 from alphasynth.models.families import FAMILIES
 from alphasynth.privacy.randomness import Unseeded
 from alphasynth.runs.from_settings import SAMPLERS

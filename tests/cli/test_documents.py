@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import poisson
 
 from alphasynth.cli.entry import run_command
+from engines import has_module, need
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -21,6 +24,8 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 def test_python_in_the_documents_runs(path, tmp_path, monkeypatch, capsys):
     """All blocks of a document run one after the other, in a folder that holds the reference table."""
     blocks = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
+    if any("from_stan" in block for block in blocks):
+        need(has_module("httpstan") and shutil.which("g++"), "no Stan (pip install 'alphasynth[stan]')")
     (tmp_path / "nb_mixture.csv").write_text((ROOT / "tests" / "reference" / "nb_mixture.csv").read_text())
     monkeypatch.chdir(tmp_path)
     namespace: dict = {"__name__": "document"}
@@ -43,11 +48,15 @@ def test_commands_in_the_documents_run(tmp_path, monkeypatch, capsys):
     rng = np.random.default_rng(0)
     pd.DataFrame({"salary": rng.negative_binomial(3, 0.03, 500)}).to_csv("salaries.csv", index=False)
     people = {"person": np.arange(900) // 4, "age": rng.integers(18, 80, 900), "sex": rng.choice(["f", "m"], 900)}
+    y = rng.poisson(6, 100)
+    for name in ("log_lik", "log_lik_weighted", "log_lik_final"):
+        f = poisson.logpmf(y, 6 * np.exp(0.05 * rng.standard_normal((120, 1))))
+        pd.DataFrame(f, columns=[f"log_lik.{i + 1}" for i in range(100)]).to_parquet(f"{name}.parquet")
     pd.DataFrame({**people, "visits": rng.negative_binomial(2, 0.2, 900)}).to_parquet("visits.parquet")
     commands = []
     for path in (
         ROOT / "README.md",
-        *(ROOT / "docs" / f"{name}.md" for name in ("tables", "command-line", "evaluation")),
+        *(ROOT / "docs" / f"{name}.md" for name in ("tables", "command-line", "evaluation", "other-programs")),
     ):
         for block in re.findall(r"```console\n(.*?)```", path.read_text(), re.DOTALL):
             commands += [line for line in block.splitlines() if line.startswith("alphasynth")]

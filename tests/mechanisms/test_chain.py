@@ -16,7 +16,8 @@ from alphasynth.errors import InputError
 from alphasynth.inference.laplace import Laplace
 from alphasynth.mechanisms.chain import Chain, JointFit, block_keys, fit_chain, joint_largest
 from alphasynth.mechanisms.fit import Fit, fit
-from alphasynth.mechanisms.mechanism import named_mechanism, run
+from alphasynth.mechanisms.mechanism import run
+from alphasynth.mechanisms.named import named_mechanism
 from alphasynth.models.families import FAMILIES
 from alphasynth.models.table_model import ColumnModel, TableModel
 from alphasynth.privacy.accounting import split

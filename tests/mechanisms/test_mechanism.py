@@ -9,7 +9,8 @@ import pytest
 from alphasynth.errors import InputError
 from alphasynth.inference.contribution import BetaDivergence, Censored, Recentred
 from alphasynth.mechanisms.chain import Chain, fit_chain
-from alphasynth.mechanisms.mechanism import NAMES, Mechanism, named_mechanism, run
+from alphasynth.mechanisms.mechanism import Mechanism, run
+from alphasynth.mechanisms.named import NAMES, named_mechanism
 from alphasynth.mechanisms.rules import BW, CW, LW, SW, Given, Reweight
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.privacy.randomness import child
@@ -123,10 +124,16 @@ def test_privacy_numbers_cannot_be_changed(make_problem, mixture, key):
 
 def test_the_names():
     strict = ["Censored", "Recentred", "BetaDivergence", "Scored"]
-    assert list(NAMES) == ["Unweighted", "LW", "CW", "SW", "LW_final", "CW_final", "BW", *strict]
-    options = {"CW": {"radius": 3.0}, "CW_final": {"radius": 3.0}, "Censored": {"cut": 9.0}}
+    assert list(NAMES) == ["Unweighted", "LW", "CW", "SW", "Given", "LW_final", "CW_final", "BW", *strict]
+    options = {
+        "CW": {"radius": 3.0},
+        "CW_final": {"radius": 3.0},
+        "Given": {"given": [0.5, 1.0]},
+        "Censored": {"cut": 9.0},
+    }
     named = {name: named_mechanism(name, **options.get(name, {})) for name in NAMES}
     assert [named[name].contribution for name in strict] == [Censored(9.0), Recentred(), BetaDivergence(), Scored()]
+    np.testing.assert_array_equal(named.pop("Given").rules[0].alpha, [0.5, 1.0])
     rules = {name: mechanism.rules for name, mechanism in named.items() if name not in strict}
     assert rules == {
         "Unweighted": (),
@@ -145,7 +152,7 @@ def test_the_names():
         (
             "XW",
             {},
-            "mechanism must be one of Unweighted, LW, CW, SW, LW_final, CW_final, BW, Censored, Recentred, BetaDiv",
+            "mechanism must be one of Unweighted, LW, CW, SW, Given, LW_final, CW_final, BW, Censored, Recentred",
         ),
         ("CW", {}, "'CW' needs a radius"),
         ("CW_final", {"k": 0.9}, "'CW_final' needs a radius"),

@@ -28,6 +28,7 @@ from alphasynth.errors import InputError, found
 from alphasynth.inference.contribution import bare
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.models.counts import NegativeBinomial, Poisson
+from alphasynth.models.model import Outside
 from alphasynth.models.own_model import BoundModel
 from alphasynth.models.two_part import ZeroInflated
 from alphasynth.privacy.divergence import AUDIT_DELTA
@@ -75,7 +76,7 @@ def audit(
 
 def _is_one_number(chain: Chain) -> bool:
     """Whether all there is is one column that can hold a number of any size."""
-    return len(chain.blocks) == 1 and isinstance(bare(chain.one.model), (*COUNTS, BoundModel))
+    return len(chain.blocks) == 1 and isinstance(bare(chain.one.model), (*COUNTS, BoundModel, Outside))
 
 
 def _with_canaries(subject: Subject, own: Chain, more: dict[str, float]) -> tuple[Records, list[Canary]]:
@@ -83,12 +84,23 @@ def _with_canaries(subject: Subject, own: Chain, more: dict[str, float]) -> tupl
     records = subject.records
     if _is_one_number(own):
         counts = [records.response]
-        extended, added = with_canaries(records, far_values(records) | more)
+        extended, added = _if_held(subject, *with_canaries(records, far_values(records) | more))
+        if isinstance(own.one.model, Outside):
+            return extended, added
     else:
         counts = [n for n, b in zip(own.names, own.blocks, strict=True) if isinstance(bare(b.model), COUNTS)]
         riskiest = int(np.argmax(subject.trail.fits[0].largest_distinct))
         extended, added = with_count_canaries(records, counts, riskiest, more)
     return _with_leverage(subject, extended, added, counts, own.names)
+
+
+def _if_held(subject: Subject, extended: Records, added: list[Canary]) -> tuple[Records, list[Canary]]:
+    """With canaries, unless what is declared of the column refuses them."""
+    try:
+        subject.bind(extended)
+    except InputError:
+        return subject.records, []
+    return extended, added
 
 
 def _replay(subject: Subject, extended: Records) -> Replay:

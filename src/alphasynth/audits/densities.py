@@ -15,12 +15,12 @@ from scipy.special import logsumexp
 
 from alphasynth.audits.quadrature import weigh_far
 from alphasynth.errors import InputError
-from alphasynth.inference.clipping import Clipped
 from alphasynth.inference.contribution import Bounded
 from alphasynth.inference.density import Target
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.grid import Grid, Weighed, scores
 from alphasynth.inference.sampler import Draws
+from alphasynth.inference.wrapping import Clipped
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.mechanism import Mechanism, budget_weights, run, settled

@@ -25,9 +25,9 @@ from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.chain import Chain, JointFit
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.lipschitz import extreme_log_liks, larger
-from alphasynth.mechanisms.mechanism import Trail, budget_weights
+from alphasynth.mechanisms.mechanism import Trail, budget_weights, by_formula
 from alphasynth.mechanisms.rule import Rule, aim_of
-from alphasynth.models.model import Array, Columns, Model, Rows, capacity
+from alphasynth.models.model import Array, Columns, Model, Outside, Rows, capacity
 from alphasynth.privacy.accounting import epsilon_of, part_of, total
 from alphasynth.privacy.divergence import AUDIT_DELTA, gaussian_epsilon, spherical_epsilon
 from alphasynth.tables.records import Records
@@ -134,6 +134,8 @@ class Replay:
         if aim is None:
             return alpha
         factor = self.factor if is_last else 1.0
+        if by_formula(rule):  # of the neighbour's own bounds
+            return np.clip(rule.turned(rule.guess(before, aim.bound))(records, before) * factor, 0.0, 1.0)
         return np.clip(alpha * factor * (aim.bound / reached if reached > 0 else 1.0), 0.0, 1.0)
 
 
@@ -243,6 +245,10 @@ def differences(problem: Problem, draws: Draws, changes: np.ndarray) -> np.ndarr
     rows = problem.rows
     by_line = np.zeros((capacity(rows.size), _at_once(rows.size)))
     np.add.at(by_line[:, : changes.shape[1]], rows.of, changes)
+    if isinstance(problem.model, Outside):
+        takes_part = (by_line[: rows.size] != 0).any(axis=1)
+        f = np.where(takes_part, problem.model.log_liks(draws.u, rows.distinct), 0.0)
+        return f @ by_line[: rows.size, : changes.shape[1]]
     h = np.asarray(_differences(problem.model, draws.u, rows.columns, by_line, np.int64(rows.size)))
     return h[:, : changes.shape[1]]
 

@@ -16,6 +16,8 @@ from alphasynth.cli.options import mechanism_options, options_of, with_options
 from alphasynth.cli.report import evaluate, report
 from alphasynth.cli.study import study
 from alphasynth.cli.synthesize import synthesize
+from alphasynth.cli.tune import TUNED, tune
+from alphasynth.cli.weights import TAKEN, bound, weights
 
 app = typer.Typer(
     help="Synthetic tables from confidential microdata under a privacy budget.",
@@ -50,10 +52,15 @@ COMMANDS: dict[Callable[..., Any], str] = {
     run: "synthesize visits.parquet --formula 'visits ~ age + C(sex)' --public age,sex --family negative_binomial "
     "--mechanism BW --epsilon 8 --m 1 --out run",
     with_options(audit, options_of(run, AUDITED)): "audit salaries.csv --formula 'salary ~ 1' --family "
-    "negative_binomial --mechanism LW --m 1 --canary 100000",
+    "negative_binomial --mechanism LW --canary 100000",
     with_options(compare, options_of(run, COMPARED)): "compare --twin mean=100,phi=12,rows=1000 --formula 'y ~ 1' "
     "--family negative_binomial --m 1 --epsilon 1,4 --out league",
+    with_options(tune, options_of(run, TUNED)): "tune --twin mean=100,phi=12,rows=1000 --formula 'y ~ 1' --family "
+    "negative_binomial --mechanism CW --sweep radius=5,10,20,40 --out tuned",
     inspect: "inspect visits.csv --suggest model.toml",
+    with_options(weights, mechanism_options(TAKEN)): "weights log_lik.parquet --rule LW --scale 1 --shift 0 --out "
+    "weights.csv",
+    bound: "bound log_lik_weighted.parquet --weights weights.csv",
 }
 app.add_typer(ledger_app, name="ledger")
 for command, example in COMMANDS.items():

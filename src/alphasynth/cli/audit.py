@@ -31,7 +31,7 @@ BROKEN, CANNOT_TELL = 3, 4
 # Options of `synthesize` that say what is audited; the rest say where a run goes.
 AUDITED = (
     *("table", "config", "model", "columns", "formula", "family", "levels", "range", "whole", "missing", "weights"),
-    *("confirm_public", "mechanism", "m", "epsilon", "delta", "public"),
+    *("confirm_public", "mechanism", "m", "epsilon", "delta", "public", "survey_weights", "survey_likelihood"),
     *OPTIONS,
     *("prior", "sampler", "draws", "thresh", "seed", "delimiter", "encoding"),
 )
@@ -62,7 +62,7 @@ def audit(
     Where none is broken and one cannot tell, the exit code is 4.
     What is printed is confidential: it was computed from single records.
     """
-    settings = settings_of(options, out=str(Path.cwd()))
+    settings = settings_of(options, out=str(Path.cwd()), m=1)  # of one draw, unless told
     wanted, extra = split(audits), numbers("--canary", canary) or []
     for value in extra:
         if not 0 <= value <= 100_000_000 or value != int(value):

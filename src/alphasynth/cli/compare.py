@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Carry = Callable[[Path, Tell], Done]
 
 # Options of mechanisms that cannot be given: of chains, and what epsilon decides.
-DECIDED = ("distance", "k", "alpha")
+DECIDED = ("distance", "k", "alpha", "match", "by", "given")
 # Options of `synthesize` that mechanisms to be compared share; those of mechanisms go to whichever takes them.
 COMPARED = (
     *("table", "columns", "delta", "confirm_public"),
@@ -134,7 +134,7 @@ def _of_one_column(given: dict[str, Any], budgets: tuple[float, ...], repeats: i
             raise InputError(
                 f"mechanisms are compared on one column: --{name} must be given once, found {len(given[name])}"
             )
-    parameters = _twin(given.pop("twin", None))
+    parameters = twin_of(given.pop("twin", None))
     if ("table" in given) == (parameters is not None):
         raise InputError(
             "a comparison needs a TABLE or --twin, one of them, found " + ("both" if parameters else "none")
@@ -188,7 +188,7 @@ def _of_tables(given: dict[str, Any], budgets: tuple[float, ...], repeats: int, 
     return carry
 
 
-def _twin(given: list[str] | None) -> dict[str, float] | None:
+def twin_of(given: list[str] | None) -> dict[str, float] | None:
     """A twin's public parameters from words such as mean=100."""
     if given is None:
         return None

@@ -68,7 +68,7 @@ def with_options(function: Callable[..., Any], taken: Sequence[inspect.Parameter
     return command
 
 
-def settings_of(options: dict[str, Any], **unless_told: str) -> Settings:
+def settings_of(options: dict[str, Any], **unless_told: Any) -> Settings:
     """Settings of a config file, if one is given, and of options, which count first."""
     config = options.pop("config")
     kept = read_config(config) if config is not None else {}

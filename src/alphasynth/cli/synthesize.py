@@ -106,6 +106,14 @@ def synthesize(
     survey_weights: Annotated[
         str | None, typer.Option(help="Public column of survey weights, by which the report weights its statistics.")
     ] = None,
+    survey_likelihood: Annotated[
+        bool | None,
+        typer.Option(
+            "--survey-likelihood",
+            help="Survey weights, scaled to sum to the number of rows, multiply the log-likelihoods too (LW, CW, SW, "
+            "re-weighting).",
+        ),
+    ] = None,
     options: dict[str, Any],
     prior: Annotated[str | None, typer.Option(help=listing(PRIORS))] = None,
     sampler: Annotated[
@@ -159,6 +167,12 @@ def synthesize(
         typer.Option(
             "--report/--no-report",
             help=f"Render report.html into both folders ({_either(Settings.report, 'report')}).",
+        ),
+    ] = None,
+    parameters: Annotated[
+        bool | None,
+        typer.Option(
+            "--parameters", help="Release the m draws of parameters too, parameters.csv; they cost nothing more."
         ),
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the data set in the ledger.")] = None,

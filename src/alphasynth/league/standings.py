@@ -101,7 +101,7 @@ def compare(
     for place, (name, epsilon) in enumerate(pairs):
         words = name if epsilon is None else f"{name} at epsilon {epsilon:g}"
         key = np.random.SeedSequence([seed, place])
-        entrant = _Baseline(name, largest, epsilon, m) if name in NOISES else _Fitted(make(name, epsilon), m)
+        entrant = _Baseline(name, largest, epsilon, m) if name in NOISES else Fitted(make(name, epsilon), m)
         standings.append(_stand(key, table, entrant, epsilon, repeats, partial(_tell, tell, words, place, len(pairs))))
     return standings
 
@@ -140,7 +140,7 @@ class _Baseline:
 
 
 @dataclass(eq=False)
-class _Fitted:
+class Fitted:
     """A mechanism of ours; it keeps its last outcome for the audit."""
 
     synthesizer: Synthesizer
@@ -149,14 +149,17 @@ class _Fitted:
 
     @property
     def label(self) -> str:
+        """What it is called."""
         return self.synthesizer.mechanism.label
 
     @property
     def scope(self) -> str:
+        """Which kind of promise it makes."""
         return self.synthesizer.scope
 
     @in_64_bit
     def tables(self, key: Key, table: Table) -> list[np.ndarray]:
+        """The response's synthetic values, from each of m draws of one run."""
         s = self.synthesizer
         carried = self.carried = carry_out(child(key, 0), s, s.model, table.records)
         fewest = min((column.draws for column in carried.trail.fits[-1].columns), key=lambda draws: draws.num_draws)
@@ -165,6 +168,7 @@ class _Fitted:
         return [new_rows(child(key, 3, number), carried, number, rng)[s.responses[0]] for number in picked]
 
     def audited(self, key: Key, table: Table) -> Finding | None:
+        """What an audit finds of the last run."""
         if self.carried is None:
             return None
         s, (bound, trail, paths) = self.synthesizer, self.carried
@@ -176,7 +180,7 @@ class _Fitted:
 def _stand(
     key: Key,
     table: Table,
-    entrant: _Baseline | _Fitted,
+    entrant: _Baseline | Fitted,
     epsilon: float | None,
     repeats: int,
     tell: Callable[[int], None],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth.errors import InputError
-from alphasynth.inference.contribution import PartlyHeld
+from alphasynth.inference.wrapping import PartlyHeld
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem
 from alphasynth.models.coefficient_priors import CoefficientPrior

@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 FIRST, SECOND = 101, 102  # keys of the choice of a first draw, and of the draws that follow it
 FEWEST_DRAWS = 100  # fewer cannot be diagnosed
-NUM_DRAWS = 1_000  # the paper's S; the bound grows slowly with it, so compare mechanisms at equal S
+NUM_DRAWS = 1_000  # S, for which the paper gives no number; the bound grows slowly with it: compare at equal S
 
 
 def in_64_bit(function: Callable[P, R]) -> Callable[P, R]:

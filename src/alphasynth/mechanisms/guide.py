@@ -13,11 +13,11 @@ import numpy as np
 
 from alphasynth.errors import InputError
 from alphasynth.inference.automatic import Automatic
-from alphasynth.inference.clipping import HIGH, LOW, Clipped
 from alphasynth.inference.contribution import Bounded, Censored, CensoredAt, bare
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.mode import scales
 from alphasynth.inference.sampler import Draws, Sampler
+from alphasynth.inference.wrapping import HIGH, LOW, Clipped
 from alphasynth.mechanisms.chain import Chain, JointFit, fit_chain
 from alphasynth.mechanisms.fit import FIRST, Fit, Problem, in_64_bit, log_lik_at
 from alphasynth.models.model import TAKES_PART, Peaked, extend

@@ -12,7 +12,7 @@ import numpy as np
 from alphasynth.inference.contribution import weighted
 from alphasynth.inference.density import over_blocks
 from alphasynth.inference.sampler import Draws
-from alphasynth.models.model import Array, Columns, Model, Rows
+from alphasynth.models.model import Array, Columns, Model, Outside, Rows
 from alphasynth.tables.records import Records
 
 
@@ -43,6 +43,10 @@ def extreme_log_liks(
     model: Model, draws: Draws, rows: Rows, keep: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Largest and smallest f over the kept draws by row, each (rows.size,); infinite where f is not a number."""
+    if isinstance(model, Outside):
+        f = model.log_liks(draws.u if keep is None else draws.u[keep], rows.distinct)
+        known = ~np.isnan(f)
+        return np.where(known, f, np.inf).max(axis=0), np.where(known, f, -np.inf).min(axis=0)
     # A kept draw stands in for each dropped one: the extremes are the same, and so is the compiled program.
     u = draws.u if keep is None else np.where(keep[:, None], draws.u, draws.u[np.argmax(keep)])
     highest, lowest = _extremes_by_row(model, u, rows.columns, np.int64(rows.size))
@@ -59,6 +63,10 @@ def keep_below(model: Model, draws: Draws, rows: Rows, top_alpha: np.ndarray, th
 
     `top_alpha` is the largest alpha of each row's records (capacity,).
     """
+    if isinstance(model, Outside):
+        f = np.abs(model.log_liks(draws.u, rows.distinct))
+        by_draw = weighted(top_alpha[: rows.size], np.where(np.isnan(f), np.inf, f)).max(axis=1)
+        return by_draw <= np.quantile(by_draw, thresh)
     by_draw = np.asarray(_largest_by_draw(model, draws.u, rows.columns, top_alpha, np.int64(rows.size)))
     return by_draw <= np.quantile(by_draw, thresh)
 

@@ -8,19 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from alphasynth.catalogue import OF_COLUMNS, OPTIONS, PARTS, options_of
 from alphasynth.errors import CalibrationError, InputError, found
-from alphasynth.inference.contribution import STRICT, Strict
+from alphasynth.inference.contribution import Strict
 from alphasynth.mechanisms.by_column import applied, settle
 from alphasynth.mechanisms.calibrate import Found, Search, search
 from alphasynth.mechanisms.chain import Chain, JointFit, fit_chain
 from alphasynth.mechanisms.guide import Guide, draw_guide, levels
 from alphasynth.mechanisms.rule import Aim, Rule, aim_of
-from alphasynth.mechanisms.rules import BW, CW, LW, SW, Reweight
+from alphasynth.mechanisms.rules import BW, SW
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.model import Model
 from alphasynth.models.priors import LinearPrior
@@ -34,6 +33,7 @@ class Mechanism:
 
     A strict `contribution` takes the place of the paper's alpha f and has no weights, so no rules.
 
+    >>> from alphasynth.mechanisms.rules import LW, Reweight
     >>> Mechanism("LW_final", rules=(LW(), Reweight(k=0.95))).label
     'LW_final'
     """
@@ -161,6 +161,8 @@ def take_step(
         aim = aim_of(rule, before, target, lambda other: refit(other(chain.records, before)).lipschitz.overall)
     if aim is None:
         return trail.then(rule, refit(rule(chain.records, before)))
+    if by_formula(rule):
+        return _printed_step(chain, trail, rule, aim.bound, target, refit)
     result = _search_dial(rule, aim, chain, before, refit)
     nearest = result.best or min(result.trials, key=lambda trial: trial.bound, default=None)
     if nearest is not None:
@@ -172,6 +174,28 @@ def take_step(
         raise CalibrationError(
             f"{trail.label}: the search of {rule.dial} must bring the bound down to the target, but {why}", trail
         ) from result.stopped_by
+    return trail
+
+
+def by_formula(rule: Rule) -> bool:
+    """Whether a rule's number is the printed one and not searched."""
+    sw = applied(rule)
+    return isinstance(sw, SW) and sw.by == "formula"
+
+
+def _printed_step(chain: Chain, trail: Trail, rule: Rule, bound: float, target: float | None, refit: Refit) -> Trail:
+    """SW by the paper's printed formula, alpha = Delta_alpha / Delta; refused where that misses a policy's target."""
+    before = trail.fits[-1]
+    alpha = min(rule.guess(before, bound), rule.highest)
+    fitted = refit(rule.turned(alpha)(chain.records, before))
+    reached = fitted.lipschitz.overall
+    trail = trail.then(rule.turned(alpha), fitted, Search(rule.dial, bound, alpha, reached, ((alpha, reached),)))
+    if target is not None and trail.delta > target:
+        raise CalibrationError(
+            f"{trail.label}: alpha by the printed formula must bring the bound down to the target, but it does not, "
+            "since the weighted posterior is wider: use by='search'",
+            trail,
+        )
     return trail
 
 
@@ -239,29 +263,3 @@ def _search_dial(rule: Rule, aim: Aim, chain: Chain, before: JointFit, refit: Re
 
 def _attempt(rule: Rule, chain: Chain, before: JointFit, refit: Refit, value: float) -> JointFit:
     return refit(rule.turned(value)(chain.records, before))
-
-
-NAMES = tuple(name for name in PARTS if name not in OF_COLUMNS)
-RULES: dict[str, type[Rule]] = {"LW": LW, "CW": CW, "SW": SW, "BW": BW, "Reweight": Reweight}
-CONTRIBUTIONS: dict[str, type[Strict] | type[Scored]] = {**STRICT, "Scored": Scored}
-
-
-def named_mechanism(name: str, **options: Any) -> Mechanism:
-    """A mechanism by name, with its options; raise `InputError` for those it does not have.
-
-    >>> [type(rule).__name__ for rule in named_mechanism("CW_final", radius=0.3, relative=True).rules]
-    ['CW', 'Reweight']
-    """
-    if name not in NAMES:
-        raise InputError(f"mechanism must be one of {', '.join(NAMES)}, found {found(name)}")
-    parts = [part for part in PARTS[name] if part in RULES or part in CONTRIBUTIONS]
-    taken = options_of(*parts)
-    surplus = [option for option in options if option not in taken]
-    if surplus:
-        raise InputError(f"mechanism {name!r} takes {', '.join(taken) or 'no options'}, found {', '.join(surplus)}")
-    for option in taken:
-        if OPTIONS[option].needed and option not in options:
-            raise InputError(f"mechanism {name!r} needs a {option}, found none")
-    own = {part: {option: options[option] for option in options_of(part) if option in options} for part in parts}
-    contribution = next((CONTRIBUTIONS[part](**own[part]) for part in parts if part in CONTRIBUTIONS), None)
-    return Mechanism(name, tuple(RULES[part](**own[part]) for part in parts if part in RULES), contribution)

@@ -14,6 +14,7 @@ from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.rule import (
     Aim,
     BoundOf,
+    Rule,
     begin_in_proportion,
     check_scale_and_shift,
     checked_weights,
@@ -131,25 +132,38 @@ DISTANCES = ("gower",)
 
 @dataclass(frozen=True)
 class SW:
-    """Scalar weight: the same alpha for every record (the exponential mechanism). None: what matches LW's Delta."""
+    """Scalar weight: the same alpha for every record (the exponential mechanism).
+
+    Without an alpha it is the one that matches a bound: an epsilon aimed at, a Delta, or that of another rule's weights
+    (`match`; LW's unless told). `by` "search" brings Delta there, "formula" takes the paper's Delta_alpha / Delta,
+    which may miss it since the weighted posterior is wider.
+    """
 
     alpha: float | None = None
+    match: Rule | float | None = None
+    by: Literal["search", "formula"] = "search"
     dial = "alpha"
     highest = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a weight outside [0, 1]."""
+        """Refuse a weight outside [0, 1], and a match that is none."""
+        if self.by not in WAYS:
+            raise InputError(f"by must be one of {', '.join(WAYS)}, found {found(self.by)}")
+        if not (self.match is None or (is_finite(self.match) and self.match > 0) or _can_match(self.match)):  # type: ignore[operator]
+            raise InputError(f"match must be a rule with its numbers, or a positive Delta, found {found(self.match)}")
         if self.alpha is not None and not (is_finite(self.alpha) and 0 <= self.alpha <= 1):
             raise InputError(f"alpha must lie in [0, 1], found {found(self.alpha)}")
 
     @property
     def unset(self) -> bool:
-        """Whether it is what matches LW's Delta."""
+        """Whether it is what matches a bound."""
         return self.alpha is None
 
     def aim(self, before: JointFit, bound_of: BoundOf) -> Aim:
-        """The bound of LW's weights in its place."""
-        return Aim(bound_of(LW()), self.highest)
+        """The Delta to match: a number, or the bound of another rule's weights in its place."""
+        if isinstance(self.match, int | float):
+            return Aim(float(self.match), self.highest)
+        return Aim(bound_of(LW() if self.match is None else self.match), self.highest)
 
     def guess(self, before: JointFit, bound: float) -> float:
         """In proportion to the bound."""
@@ -165,15 +179,25 @@ class SW:
         return np.where(np.isfinite(fit.largest_distinct), self.alpha, 0.0)
 
 
+WAYS = ("search", "formula")
+
+
+def _can_match(rule: object) -> bool:
+    """Whether it is a rule that makes weights without a search."""
+    return isinstance(rule, Rule) and not isinstance(rule, type | SW) and not rule.unset
+
+
 @dataclass(frozen=True)
 class Reweight:
     """Re-weighting (Algorithm 3): alpha_i = k * Delta / F_i, clipped to [0, 1].
 
     Where alpha_i > 0 this is the paper's k * alpha_i * Delta / Delta_i, since Delta_i = alpha_i F_i; where alpha_i = 0
-    the paper's quotient is 0/0 and this is its limit. "auto": the largest k < 1 that does not raise Delta.
+    the paper's quotient is 0/0 and this is its limit, or 0 again with `keep_zeros`. "auto": the largest k < 1 that does
+    not raise Delta.
     """
 
     k: float | Literal["auto"] = "auto"
+    keep_zeros: bool = False
     dial = "k"
     highest = math.inf
     turned = with_dial
@@ -182,6 +206,8 @@ class Reweight:
         """Refuse a k that is not positive."""
         if not (isinstance(self.k, str) and self.k == "auto") and not (is_finite(self.k) and self.k > 0):
             raise InputError(f"k must be 'auto' or a positive number, found {found(self.k)}")
+        if not isinstance(self.keep_zeros, bool):
+            raise InputError(f"keep_zeros must be True or False, found {found(self.keep_zeros)}")
 
     @property
     def unset(self) -> bool:
@@ -199,7 +225,8 @@ class Reweight:
     def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
         """Next alpha from the last fit's F and Delta; 1 where F_i is 0, 0 where it is not finite."""
         assert self.k != "auto", "a Reweight without k is settled by a search before it is called"
-        return level(fit.largest_distinct, self.k * fit.lipschitz.overall)
+        alpha = level(fit.largest_distinct, self.k * fit.lipschitz.overall)
+        return np.where(fit.alpha_distinct > 0, alpha, 0.0) if self.keep_zeros else alpha
 
 
 @dataclass(frozen=True)

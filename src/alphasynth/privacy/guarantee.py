@@ -95,11 +95,10 @@ class PublicGuarantee:
     @property
     def clauses(self) -> tuple[str, ...]:
         """What is promised, in words, clause by clause."""
-        several, capped = len(self.columns) > 1, self.unit_column is not None
+        several, capped, summed = len(self.columns) > 1, self.unit_column is not None, bool(self.measured)
         approximate, scored = self.policy_delta is not None, self.combining == SPREAD
-        return promises.clauses_of(
-            self.scope, self.rules, scored, several, capped, approximate, summed=bool(self.measured)
-        )
+        said = promises.clauses_of(self.scope, self.rules, scored, several, capped, approximate, summed)
+        return (*said, promises.SURVEYED) if self.weighted_by is not None and not summed else said
 
     @property
     def promise(self) -> str:
@@ -192,6 +191,7 @@ class Guarantee:
     confirmed_public: dict[str, list[str]] = field(default_factory=dict)
     read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
     policy_delta: float | None = None
+    weighted_by: str | None = None
 
     @property
     def _rho_at_delta(self) -> tuple[float, float] | None:
@@ -241,7 +241,7 @@ class Guarantee:
 
     def public(self) -> PublicGuarantee:
         """What of this may leave."""
-        numbers: dict[str, Any] = {}
+        numbers: dict[str, Any] = {"weighted_by": self.weighted_by}
         if self.strict is not None and self.policy_epsilon is not None:
             numbers = strict_numbers(self.strict, self.policy_epsilon, self.delta_spent, self.m, self.max_rows)
         return PublicGuarantee(

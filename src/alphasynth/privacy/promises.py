@@ -35,6 +35,10 @@ BUDGET = (
     "it is not epsilon-differential privacy, since the draws are those of Markov chains, checked by diagnostics and "
     "not proved to be right, and since the model may have read levels or terms off the table",
 )
+SURVEYED = (
+    "each record's log-likelihood is multiplied by its public survey weight, scaled to sum to the number of rows, and "
+    "by alpha: bounds and epsilon are of the product, and the survey weights themselves are not protected"
+)
 NOTHING = (
     "nothing is promised: every record counts in full, and what one record can do to the posterior has no limit",
     "the tables must be treated like the confidential one",

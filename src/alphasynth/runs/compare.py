@@ -27,9 +27,10 @@ from alphasynth.runs.settings import Settings
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.text_cells import guarded
 
+OF_ROWS = ("Given",)  # weights that belong to the rows of one table
 # Unless told: these in this order, since places decide the random numbers, then all others that lack nothing.
 FIRST = ("Censored", "BetaDivergence", "Histogram", "BW", "LW", "LW_final", "SW", "Unweighted")
-ENTRANTS = (*FIRST, *(name for name in MECHANISMS if name not in (*FIRST, *OF_COLUMNS)))
+ENTRANTS = (*FIRST, *(name for name in MECHANISMS if name not in (*FIRST, *OF_COLUMNS, *OF_ROWS)))
 # Settings that a mechanism has no use for: `Scored` draws from no posterior.
 UNUSED = {"Scored": ("prior",)}
 
@@ -81,7 +82,7 @@ def carry_out(asked: Comparison, out: Path, signals: Interruption, tell: Callabl
         raise InputError(f"options must be taken by one of the mechanisms compared, found --{', --'.join(idle)}")
     # Only its holder may look into the folder, unless it was made from a twin.
     with new_folder(out, signals, 0o777 if asked.twin else 0o700) as folder:
-        table = _table(asked, settings, make("Unweighted", None))
+        table = table_of(asked.seed, asked.twin, settings, make("Unweighted", None))
         standings = compare(
             asked.seed,
             table,
@@ -124,19 +125,20 @@ def _settings(asked: Comparison, name: str, epsilon: float | None) -> Settings:
     )
 
 
-def _table(asked: Comparison, settings: Settings, synthesizer: Synthesizer) -> Table:
-    if asked.twin is None:
+def table_of(seed: int, twin: dict[str, float] | None, settings: Settings, synthesizer: Synthesizer) -> Table:
+    """The table that settings name, or a twin simulated from public parameters."""
+    if twin is None:
         return Table.of(synthesizer.read(open_settings(settings)))
     if not isinstance(settings.formula, str) or not isinstance(settings.family, str):
         raise InputError("--twin must be of one formula and family, found several")
     formula = Formula.parse(settings.formula)
     if not formula.intercept_only:
         raise InputError(f"--twin must be of a formula without covariates, 'y ~ 1', found {settings.formula!r}")
-    phi = asked.twin.get("phi")
+    phi = twin.get("phi")
     if (settings.family == "negative_binomial") != (phi is not None):
         raise InputError("--twin needs phi for negative_binomial and none for poisson, found otherwise")
-    rows = int(asked.twin["rows"])
-    return simulate_twin(asked.seed, formula.response, settings.family, rows, asked.twin["mean"], phi)
+    rows = int(twin["rows"])
+    return simulate_twin(seed, formula.response, settings.family, rows, twin["mean"], phi)
 
 
 def _write(

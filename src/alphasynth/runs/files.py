@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from alphasynth import __version__
@@ -17,6 +18,7 @@ from alphasynth.audits.finding import Finding, as_lines
 from alphasynth.mechanisms.by_column import applied
 from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.rounds import round_labels
+from alphasynth.mechanisms.rules import Given
 from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.privacy.accounting import epsilon_of
 from alphasynth.privacy.guarantee import Guarantee, PublicGuarantee
@@ -30,6 +32,7 @@ from alphasynth.tables.text_cells import CSV_CELLS, WORDS
 
 ROWS_AT_A_TIME = 1_000_000
 MODEL = "model.toml"
+PARAMETERS = "parameters.csv"
 # What a guarantee says, beside what it was made from.
 STATEMENTS = ("epsilon", "scope", "releasable", "epsilon_replace", "rho", "epsilon_at_delta")
 
@@ -146,6 +149,8 @@ def _round(fit: JointFit, rule: Any, seconds: float, guarantee: Guarantee) -> di
 
 
 def _settled(rule: Any) -> dict[str, Any]:
+    if isinstance(rule, Given):  # its weights stand by record elsewhere
+        return {"factor": rule.factor}
     numbers = asdict(rule)
     if isinstance(numbers.get("radius"), tuple):
         numbers["radius"] = dict(numbers["radius"])
@@ -209,11 +214,32 @@ def _write_rounds(path: Path, rounds: Sequence[Weighting]) -> None:
     pq.write_table(pa.table({"round": label, "alpha": alpha, "lipschitz": bounds}), path)
 
 
-def _write_draws(path: Path, rounds: Sequence[Weighting], fits: Sequence[JointFit], picked: np.ndarray) -> None:
-    """One line per draw of each round: whether it was released, mu, and the parameters, one column per entry.
+def write_parameters(path: Path, synthesizer: Synthesizer) -> dict[str, Any]:
+    """The m draws that the tables are made from, one line each; what the guarantee says of them."""
+    fit, picked = synthesizer.trail_.fits[-1], synthesizer.picked_
+    columns = {"draw": np.arange(1, len(picked) + 1), **_parameters(fit, picked)}
+    pcsv.write_csv(pa.table(columns), path)
+    return {
+        "file": path.name,
+        "columns": [name for name in columns if name != "draw"],
+        "costs": "nothing more: the tables are made from these draws of parameters, which epsilon covers",
+    }
 
-    Of a chain, parameters have their column's name before them.
-    """
+
+def _parameters(fit: JointFit, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Parameters at some draws, one column per entry; of a chain, with their column's name before them."""
+    columns: dict[str, np.ndarray] = {}
+    stems = [f"{name}: " for name in fit.names] if len(fit.names) > 1 else [""]
+    for stem, column in zip(stems, fit.columns, strict=True):
+        for name, values in column.draws.theta.items():
+            flat = values.reshape(len(values), -1)[rows]
+            labels = [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(flat.shape[1])]
+            columns |= dict(zip([stem + label for label in labels], flat.T, strict=True))
+    return columns
+
+
+def _write_draws(path: Path, rounds: Sequence[Weighting], fits: Sequence[JointFit], picked: np.ndarray) -> None:
+    """One line per draw of each round: whether it was released, mu, and the parameters, one column per entry."""
     tables = []
     for number, (w, fit) in enumerate(zip(rounds, fits, strict=True), start=1):
         fewest = min(column.draws.num_draws for column in fit.columns)
@@ -221,12 +247,7 @@ def _write_draws(path: Path, rounds: Sequence[Weighting], fits: Sequence[JointFi
         if number == len(rounds):
             released[picked] = True
         columns: dict[str, Any] = {"round": [w.label] * len(released), "released": released}
-        stems = [f"{name}: " for name in fit.names] if len(fit.names) > 1 else [""]
-        for stem, column in zip(stems, fit.columns, strict=True):
-            for name, values in column.draws.theta.items():
-                flat = values.reshape(len(values), -1)[:fewest]
-                labels = [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(flat.shape[1])]
-                columns |= dict(zip([stem + label for label in labels], flat.T, strict=True))
+        columns |= _parameters(fit, np.arange(fewest))
         if w.mu is not None:
             columns["mu"] = w.mu
         tables.append(pa.table(columns))

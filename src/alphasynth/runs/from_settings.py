@@ -13,6 +13,7 @@ from alphasynth.inference.grid import Grid
 from alphasynth.inference.laplace import Laplace
 from alphasynth.inference.nuts import Nuts
 from alphasynth.inference.sampler import Sampler
+from alphasynth.likelihoods.files import read_weights
 from alphasynth.models.coefficient_priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
 from alphasynth.models.table_model import TableModel
 from alphasynth.raking.columns import Columns
@@ -58,6 +59,7 @@ def synthesizer_of(settings: Settings) -> Synthesizer:
         confirm_public=settings.confirm_public,
         weights=settings.weights,  # type: ignore[arg-type]
         survey_weights=settings.survey_weights,
+        survey_likelihood=settings.survey_likelihood,
         mechanism=settings.mechanism,
         m=settings.m,
         epsilon=settings.epsilon,
@@ -76,7 +78,12 @@ def synthesizer_of(settings: Settings) -> Synthesizer:
 
 def mechanism_options(settings: Settings) -> MechanismOptions:
     """The mechanism's options as the front takes them: words such as age=5 become mappings."""
-    read = {"radius": _radius, "limits": _limits, "step": _step}
+    read: dict[str, Callable[[Any], Any]] = {
+        "radius": _radius,
+        "limits": _limits,
+        "step": _step,
+        "given": lambda path: read_weights(Path(path)),
+    }
     return cast(
         MechanismOptions,
         {name: read[name](value) if name in read else value for name, value in settings.options.items()},
@@ -161,13 +168,17 @@ def open_settings(settings: Settings) -> FileTable | DatabaseTable:
     """The table that settings name, opened as they say."""
     if settings.unit is not None and settings.unit in front_of(settings).responses:
         raise InputError("--unit must be another column than a synthesized one, found the same")
+    if settings.mechanism == "Given" and (is_database(settings.table) or settings.unit is not None):
+        raise InputError(
+            "Given weights are by row, in a file's order, found a database or rows of which a cap drops some"
+        )
     if settings.by_row and is_database(settings.table):
         raise InputError("--by-row needs a file, whose rows have numbers, found a table of a database")
     return open_table(
         settings.table,
         unit=settings.unit,
         max_rows=settings.max_rows,
-        in_order=settings.by_row,
+        in_order=settings.by_row or settings.mechanism == "Given",
         sort_rows=settings.sort_rows,
         text=TextFormat(settings.delimiter, settings.encoding, verbatim=settings.format in (None, "csv", "tsv")),
         seed=settings.seed,

@@ -16,7 +16,6 @@ from alphasynth.evaluation.associations import NEGATIVE_BINOMIAL
 from alphasynth.evaluation.pairs import differences
 from alphasynth.evaluation.propensity import MOST_LEVELS
 from alphasynth.evaluation.values import as_text, is_numeric
-from alphasynth.inference.one_thread import one_thread
 from alphasynth.models.formula import Formula
 from alphasynth.pages import columns_and_pairs, confidential_page, page, public_page, whole_table
 from alphasynth.pages.confidential_page import Measuring, Outcome, measured, rates_of
@@ -29,6 +28,7 @@ from alphasynth.runs.claims import claims
 from alphasynth.runs.folder import CONFIDENTIAL, RELEASE
 from alphasynth.runs.interruption import Interruption, Left
 from alphasynth.runs.results import MOST_ROWS, RunResults
+from alphasynth.synthesis.one_thread import one_thread
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_facts
 from alphasynth.tables.gaps import indicator_of

@@ -20,7 +20,7 @@ from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.privacy.scopes import INSTANCE
 from alphasynth.runs.budget import ROW, UNIT, Reservation
 from alphasynth.runs.clock import Clock, Stage
-from alphasynth.runs.files import Kept, state, write_confidential, write_json
+from alphasynth.runs.files import PARAMETERS, Kept, state, write_confidential, write_json, write_parameters
 from alphasynth.runs.folder import Staging, plan, staged
 from alphasynth.runs.from_settings import front_of, open_settings
 from alphasynth.runs.interruption import Interruption
@@ -57,6 +57,8 @@ class Report:
 def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interruption) -> Report:
     """Make a run folder; raise `InputError` and its kin, with no file left behind, where that cannot be done."""
     synthesizer = front_of(settings)
+    if settings.parameters and isinstance(synthesizer, RakedSynthesizer):
+        raise InputError("--parameters must have a mechanism that draws parameters, found Raked, which has none")
     table = open_settings(settings)
     synthesizer.check_columns(table.column_names, table.names_are_public)
     suffix, style = _format(settings, table, _labels(table, synthesizer))
@@ -84,6 +86,9 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         for number, (simulation, name) in enumerate(zip(simulations, files, strict=True), start=1):
             clock.writing(number, len(simulations))
             write_table(simulation, staging.release / name, style, first if number == 1 else nothing)
+        if settings.parameters:
+            assert isinstance(synthesizer, Synthesizer), "checked at the door"
+            statement["parameters"] = write_parameters(staging.release / PARAMETERS, synthesizer)
         write_json(staging.release / "guarantee.json", statement)
         clock.last()
         used = replace(settings, ledger=str(ledger.path), out=str(out))
@@ -94,7 +99,8 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         clock.rendering()
         released = partial(release_in, staging.release, public, files, guarded)
         pages = (NAME,) if settings.report and _rendered(staging.path, released, kept) else ()
-    return Report(out, (*files, "guarantee.json", *pages), public, statement, ledger.path)
+    drawn = (PARAMETERS,) if settings.parameters else ()
+    return Report(out, (*files, *drawn, "guarantee.json", *pages), public, statement, ledger.path)
 
 
 def _clock(settings: Settings, synthesizer: Synthesizer | RakedSynthesizer, tell: Callable[[Stage], None]) -> Clock:

@@ -40,6 +40,7 @@ class Settings:
     confirm_public: tuple[str, ...] = ()
     weights: str = "record"
     survey_weights: str | None = None
+    survey_likelihood: bool = False
     epsilon: float | None = None
     delta: float | None = None
     public: tuple[str, ...] = ()
@@ -61,6 +62,7 @@ class Settings:
     dataset: str | None = None
     ledger: str | None = None
     report: bool = True
+    parameters: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod

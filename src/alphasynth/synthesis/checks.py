@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from alphasynth.errors import InputError, found, require_positive
-from alphasynth.mechanisms.mechanism import Mechanism, named_mechanism
+from alphasynth.mechanisms.mechanism import Mechanism
+from alphasynth.mechanisms.named import named_mechanism
 from alphasynth.mechanisms.rules import BW, CW
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.coefficient_priors import CoefficientPrior
-from alphasynth.models.families import FAMILIES, OWN
+from alphasynth.models.families import FAMILIES, OWN, Own
 from alphasynth.models.formula import Formula
-from alphasynth.models.own_model import OwnModel
 from alphasynth.models.table_model import ColumnModel, TableModel
 from alphasynth.privacy.accounting import bound_of, per_draw, within
 from alphasynth.privacy.approximate import LARGEST_DELTA, SMALLEST_DELTA
@@ -29,7 +29,7 @@ def table_model_of(
         return formula
     if isinstance(formula, str):
         alone = Formula.parse(formula)
-        if isinstance(checked := family_of(family, prior), OwnModel):
+        if not isinstance(checked := family_of(family, prior), str):
             if declared:
                 raise InputError("declared must be left out with an OwnModel, which is all there is to say, found some")
             return TableModel.of([ColumnModel(alone, OWN, own=checked)])
@@ -85,9 +85,9 @@ def check_distance(mechanism: Mechanism, model: TableModel, weights: str) -> Non
             )
 
 
-def family_of(family: object, prior: CoefficientPrior | None) -> str | OwnModel:
+def family_of(family: object, prior: CoefficientPrior | None) -> str | Own:
     """The family of one plain column; refuse what is none, and a prior that it cannot have."""
-    if isinstance(family, OwnModel):
+    if isinstance(family, Own):
         if prior is not None:
             raise InputError("prior must be left out with an OwnModel, which states its own, found one")
         return family
@@ -160,9 +160,23 @@ def check_rows(delta: float | None, n: int) -> None:
         )
 
 
+def survey_likelihood_of(asked: object, column: str | None, mechanism: Mechanism) -> bool:
+    """Whether survey weights enter the likelihood; refuse it without any, and of mechanisms that bound records."""
+    if not isinstance(asked, bool):
+        raise InputError(f"survey_likelihood must be True or False, found {found(asked)}")
+    if asked and column is None:
+        raise InputError("survey_likelihood must have survey_weights, which it multiplies by, found none")
+    if asked and (mechanism.contribution is not None or any(isinstance(rule, BW) for rule in mechanism.rules)):
+        raise InputError(
+            "survey_likelihood is of the paper's mechanisms, whose bounds follow from the product, found "
+            f"{mechanism.label!r}, which bounds each record by itself (Raked has survey weights of its own)"
+        )
+    return asked
+
+
 def check_scored(family: object, sampler: object, prior: object, limits: object, step: object) -> None:
     """Refuse what `Scored` has no use for: it draws no posterior."""
-    if isinstance(family, OwnModel):
+    if isinstance(family, Own):
         raise InputError("Scored must have a built-in family, found an OwnModel")
     given = {"sampler": sampler, "prior": prior, "limits": limits, "step": step}
     for name, value in given.items():

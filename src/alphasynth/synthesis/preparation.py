@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from alphasynth.errors import InputError
 from alphasynth.inference.automatic import Automatic
-from alphasynth.inference.contribution import Censored, Recentred, Strict
+from alphasynth.inference.contribution import SURVEY, Censored, Recentred, Strict, SurveyWeighted
 from alphasynth.inference.public_grid import PublicGrid
+from alphasynth.inference.stan_sampler import StanSampler
 from alphasynth.mechanisms import strict
 from alphasynth.mechanisms.binding import BoundTable, bind_table
 from alphasynth.mechanisms.by_column import PerColumn
@@ -21,12 +24,12 @@ from alphasynth.mechanisms.mechanism import Mechanism
 from alphasynth.mechanisms.rules import BW, Given
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.coefficient_priors import NormalPrior
-from alphasynth.models.gaps import frame_without_gaps, without_gaps
-from alphasynth.models.model import Model, Rows
+from alphasynth.models.model import Model, Outside, Rows
 from alphasynth.models.table_model import ColumnModel, TableModel
 from alphasynth.privacy.accounting import first_parts, split, within
 from alphasynth.privacy.approximate import rho_of_row, split_squares
 from alphasynth.synthesis.checks import check_rows
+from alphasynth.synthesis.gaps import frame_without_gaps, without_gaps
 from alphasynth.synthesis.public_types import with_public_types
 from alphasynth.synthesis.request import Request
 from alphasynth.synthesis.simulation import Layout
@@ -96,6 +99,7 @@ def bind(request: Request, model: TableModel, records: Records, max_rows: int = 
         if isinstance(sampler, PublicGrid) and "X" in rows.columns and len(whole.columns) > 1:
             raise InputError("a public grid takes columns without covariates in a table model, found some with")
         if not request.strict or request.scored:
+            column, rows = _surveyed(request, column, rows, records)
             first, cut = _first(request, whole.shares, number), _cut(whole.columns[number])
             return _problem(request, records, column, rows, first, cut)
         contribution = _contribution(request, whole.columns[number])
@@ -109,6 +113,27 @@ def bind(request: Request, model: TableModel, records: Records, max_rows: int = 
     if prior is None and (len(whole.columns) > 1 or request.scored):
         prior = CHAIN_PRIOR
     return bind_table(whole, records, finish, prior, request.strict)
+
+
+def _surveyed(request: Request, model: Model, rows: Rows, records: Records) -> tuple[Model, Rows]:
+    """A model and its rows, with survey weights in the likelihood where they are asked for."""
+    if not request.survey_likelihood:
+        return model, rows
+    if isinstance(model, Outside):
+        raise InputError("survey weights must enter a Stan program as it has them itself, found them asked for beside")
+    assert request.survey_weights is not None, "checked at the door"
+    return SurveyWeighted(model), rows.with_column(SURVEY, survey_weights(records, request.survey_weights))
+
+
+def survey_weights(records: Records, name: str) -> np.ndarray:
+    """Survey weights by distinct row, in proportion to the column and so that those of all records sum to n."""
+    column = records.columns[name]
+    if not isinstance(column, np.ndarray) or column.dtype.kind not in "iuf" or (column < 0).any():
+        raise InputError(f"survey weights {name!r} must be numbers of at least 0, found others")
+    total = float((column * records.counts).sum())
+    if not total > 0:
+        raise InputError(f"survey weights {name!r} must not all be 0, found that they are")
+    return column * (records.n / total)
 
 
 def epsilons_of(request: Request, model: TableModel) -> tuple[float, ...]:
@@ -163,7 +188,8 @@ def _first(request: Request, shares: Sequence[float], number: int) -> float | No
 
 def _problem(request: Request, records: Records, model: Model, rows: Rows, first: float | None, cut: float) -> Problem:
     """The problem of a column; of budget weights with the guide, which has half of the column's share of epsilon."""
-    problem = Problem(records, model, rows, request.sampler or Automatic(), request.num_draws, request.thresh)
+    sampler = StanSampler() if isinstance(model, Outside) else Automatic()
+    problem = Problem(records, model, rows, request.sampler or sampler, request.num_draws, request.thresh)
     return problem if first is None else replace(problem, guide=guide_of(problem, first, cut))
 
 

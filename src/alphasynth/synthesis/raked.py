@@ -13,9 +13,7 @@ import numpy as np
 
 from alphasynth.catalogue import TAKES, MechanismOptions
 from alphasynth.errors import InputError, found, require_positive, require_whole
-from alphasynth.inference.one_thread import one_thread
 from alphasynth.mechanisms.mechanism import Step, Watch, ignore
-from alphasynth.models.confirmation import confirm, refuse
 from alphasynth.privacy.accounting import written
 from alphasynth.privacy.approximate import rho_of_row
 from alphasynth.privacy.guarantee import Guarantee
@@ -34,6 +32,8 @@ from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential, Exact, Weights
 from alphasynth.raking.values import draw_values
 from alphasynth.synthesis.checks import check_rows, names_of, part_of_all, small_delta
+from alphasynth.synthesis.confirmation import confirm, refuse
+from alphasynth.synthesis.one_thread import one_thread
 from alphasynth.synthesis.public_types import declared_type, empty_column
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.simulation import Filled, Layout, Simulation, synthesize

@@ -18,8 +18,7 @@ from alphasynth.mechanisms.rules import CW
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.mechanisms.strict import column_is_exact
 from alphasynth.models.coefficient_priors import CoefficientPrior
-from alphasynth.models.confirmation import confirm, refuse
-from alphasynth.models.own_model import OwnModel
+from alphasynth.models.families import Own
 from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.scopes import scope_of
 from alphasynth.raking.columns import Columns
@@ -31,10 +30,12 @@ from alphasynth.synthesis.checks import (
     delta_of,
     names_of,
     positive_or_none,
+    survey_likelihood_of,
     table_model_of,
     target_of,
     weights_of,
 )
+from alphasynth.synthesis.confirmation import confirm, refuse
 from alphasynth.tables.frames import require
 
 
@@ -47,7 +48,7 @@ class Request:
         self,
         formula: str | Sequence[str] | TableModel | Columns,
         *,
-        family: str | Sequence[str] | OwnModel | None = None,
+        family: str | Sequence[str] | Own | None = None,
         mechanism: str | Mechanism,
         m: int,
         epsilon: float | None = None,
@@ -57,6 +58,7 @@ class Request:
         confirm_public: str | Sequence[str] = (),
         weights: Literal["record", "column"] = "record",
         survey_weights: str | None = None,
+        survey_likelihood: bool = False,
         prior: CoefficientPrior | None = None,
         sampler: Sampler | None = None,
         num_draws: int = NUM_DRAWS,
@@ -81,6 +83,7 @@ class Request:
             confirm_public: Columns (or "all") of which what a suggested model read off the table may be told.
             weights: One weight per "record", or of a chain one for each "column" of it.
             survey_weights: Public column of survey weights, by which the report weights.
+            survey_likelihood: Survey weights, scaled to sum to n, multiply the log-likelihoods too.
             prior: Of the coefficients; the family's own unless told.
             sampler: What draws; `Automatic`, or of a strict mechanism the public grid where it has one, unless told.
             num_draws: Posterior draws, which decide Delta.
@@ -96,7 +99,12 @@ class Request:
                 relative: CW: the radius is a share of the value, or not (absolute).
                 within: CW: compare records only with those that share these columns' values.
                 k: LW_final, CW_final: re-weighting factor, or auto: the largest that keeps the bound (auto).
+                keep_zeros: LW_final, CW_final: re-weighting leaves a weight of 0 at 0, or lifts it to what the bound
+                    allows (lift-zeros).
                 alpha: SW: the weight; what epsilon or LW's bound allows unless told.
+                match: SW: whose bound it matches without an epsilon: LW, CW:radius=0.3, or a Delta; LW unless told.
+                by: SW: search, or formula: the paper's Delta_alpha / Delta, which may miss the bound (search).
+                given: Given: weights by row: a file with a column alpha.
                 cap: BW: the largest weight, up to 1, or auto: what suits epsilon and rows (1).
                 cut: Censored, Recentred: how far below its largest log-likelihood a record is cut; 5 + log(levels / 2)
                     of categories (8).
@@ -154,6 +162,7 @@ class Request:
                 f"survey_weights must be a column declared public, found {survey_weights!r}, which is not; without it "
                 "the column can be synthesized like any other"
             )
+        self.survey_likelihood = survey_likelihood_of(survey_likelihood, survey_weights, self.mechanism)
         self._check_public()
         self.sampler = sampler
         check_settings(Automatic() if sampler is None else sampler, num_draws, thresh)

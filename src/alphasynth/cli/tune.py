@@ -1,0 +1,77 @@
+"""Help with the dials on the command line: `alphasynth tune`."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from alphasynth.catalogue import OPTIONS
+from alphasynth.cli.compare import twin_of
+from alphasynth.cli.ledger import Json, print_table
+from alphasynth.cli.options import Quiet, as_settings
+from alphasynth.errors import InputError
+from alphasynth.runs.interruption import SIGNALS
+
+# Options of `synthesize` that say what is tuned.
+TUNED = (
+    *("table", "formula", "family", "levels", "range", "whole", "mechanism", "m", "public"),
+    *(name for name in OPTIONS if name in ("scale", "shift", "radius", "relative", "within", "k", "keep_zeros")),
+    *("prior", "sampler", "draws", "thresh", "delimiter", "encoding"),
+)
+
+
+def tune(
+    options: dict[str, Any],
+    out: Annotated[Path, typer.Option(help="Folder to make, with results.json, report.html and the figure.")],
+    sweep: Annotated[
+        str, typer.Option(help="The number to turn, and its values: radius=5,10,20; scale, shift or k alone will do.")
+    ],
+    twin: Annotated[
+        list[str] | None,
+        typer.Option(help="Tune on a table simulated from public parameters: mean=100,phi=12,rows=1000."),
+    ] = None,
+    on_table: Annotated[
+        bool,
+        typer.Option("--on-table", help="Tune on TABLE itself, which spends privacy that no guarantee covers."),
+    ] = False,
+    repeats: Annotated[int, typer.Option(help="Runs at each value; 5 unless told.")] = 5,
+    seed: Annotated[int, typer.Option(help="Of the repeats; tuning is a study and never a release.")] = 1,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Turn one number of a mechanism and show Delta against utility; on a simulated twin, unless told otherwise."""
+    given = {name: value for name, value in as_settings(options).items() if value is not None}
+    if (twin is None) != on_table:
+        raise InputError(
+            "tune must have either --twin with public parameters (mean=100,phi=12,rows=1000), or --on-table with a "
+            f"TABLE, which spends privacy, found {'both' if on_table else 'neither'}"
+        )
+    if on_table and "table" not in given:
+        raise InputError("--on-table must have a TABLE, found none")
+    if repeats < 1:
+        raise InputError(f"--repeats must be at least 1, found {repeats}")
+    dial, _, listed = sweep.partition("=")
+    try:
+        values = tuple(float(value) for value in listed.split(",") if value)
+    except ValueError:
+        raise InputError(f"--sweep must be NAME=NUMBER,NUMBER,..., found {sweep!r}") from None
+    from alphasynth.cli.progress import shown_on
+
+    with shown_on(sys.stderr, quiet or as_json, SIGNALS) as tell:
+        from alphasynth.runs.tune import Tuning, carry_out
+
+        simulated = None if twin is None else twin_of(twin)
+        if simulated is not None:
+            given.pop("table", None)
+        given.setdefault("m", 1)
+        done = carry_out(Tuning(given, dial, values, repeats, simulated, seed), out, SIGNALS, tell)
+    if as_json:
+        typer.echo((out / "results.json").read_text(encoding="utf-8"))
+    elif not quiet:
+        typer.echo(textwrap.fill(done.opening, 110) + "\n")
+        print_table([done.heads, *done.cells], right=tuple(range(len(done.heads))))
+        typer.echo(f"\n{out}/report.html: the same, with {done.beside}")
