@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -161,3 +165,29 @@ def test_files_that_are_no_matrix_get_one_sentence(tmp_path, name):
     write(tmp_path / name)
     with pytest.raises(InputError, match=sentence):
         syn.bounds_from(tmp_path / name)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the most memory held is read from /proc")
+@pytest.mark.parametrize("records_in", ["columns", "rows"])
+def test_a_large_file_is_never_held(tmp_path, records_in):
+    """320 MB in one row group take at most 100 MB more than 8 MB do."""
+    peaks = []
+    for draws in (5, 200):
+        values = -1 - np.random.default_rng(1).random((draws, 200_000))
+        table = pa.table({f"draw_{s}": values[s] for s in range(draws)})
+        if records_in == "columns":
+            table = pa.table({"log_lik": pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), 200_000)})
+        pq.write_table(table, tmp_path / f"{draws}.parquet", use_dictionary=False, compression="none")
+        peaks.append(peak_of(tmp_path / f"{draws}.parquet", records_in))
+    assert peaks[1] - peaks[0] < 100
+
+
+def peak_of(path, records_in):
+    """The most memory (MB) that a process of its own held while it read the bounds of a file."""
+    code = (
+        f"import alphasynth as syn; syn.bounds_from({str(path)!r}, records_in={records_in!r}); "
+        "print(*(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return int(ran.stdout) / 1024

@@ -14,6 +14,9 @@ from alphasynth.errors import InputError
 from alphasynth.likelihoods.matrix import AT_ONCE, Block
 from alphasynth.likelihoods.names import chosen
 
+BUFFER = 1 << 20  # bytes read at a time of a column
+MOST_COLUMNS = 20_000  # read at a time: each costs kilobytes beside its numbers
+
 
 @dataclass(frozen=True, eq=False)
 class ParquetColumns:
@@ -32,7 +35,7 @@ class ParquetColumns:
         first = 0
         for group in range(self.file.metadata.num_row_groups):
             rows = self.file.metadata.row_group(group).num_rows
-            wide = max(1, AT_ONCE // max(rows, 1))
+            wide = min(MOST_COLUMNS, max(1, AT_ONCE // max(rows, 1)))
             for start in range(0, len(self.columns), wide):
                 names = list(self.columns[start : start + wide])
                 part = self.file.read_row_group(group, columns=names, use_threads=False)
@@ -110,7 +113,8 @@ class ParquetLists:
 def open_parquet(path: Path, name: str) -> ParquetColumns | ParquetLists:
     """A Parquet file's matrix."""
     try:
-        file = pq.ParquetFile(path, pre_buffer=False)
+        # With a buffer pages are read one after another; without, a whole column of a row group, which may be the file.
+        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER)
     except pa.ArrowInvalid:
         raise InputError(f"log_lik must be a Parquet file, found another kind in {path.name!r}") from None
     schema = file.schema_arrow
@@ -145,11 +149,12 @@ def numbers(table: pa.Table) -> np.ndarray:
 
 
 def _numeric(schema: pa.Schema, name: str) -> tuple[str, ...]:
-    if len(set(schema.names)) != len(schema.names):
+    names, kinds = schema.names, schema.types  # each asked for once: both are lists made anew
+    if len(set(names)) != len(names):
         raise InputError("columns of log_lik must have names of their own, found some twice")
-    columns = [schema.names[i] for i in chosen(schema.names, name)]
-    for column in columns:
-        kind = schema.field(column).type
+    places = chosen(names, name)
+    columns = [names[i] for i in places]
+    for column, kind in zip(columns, (kinds[i] for i in places), strict=True):
         if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
             raise InputError(f"log_lik must hold numbers, found column {column!r} of {kind} values")
     return tuple(columns)
