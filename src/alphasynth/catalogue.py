@@ -77,7 +77,8 @@ class MechanismOptions(TypedDict, total=False):
     match: Annotated[
         Any,
         Option(
-            "whose bound it matches without an epsilon: LW, CW:radius=0.3, or a Delta; LW unless told",
+            "whose bound it matches without --epsilon: LW, CW:radius=0.3, epsilon=8 of a draw or a Delta; LW unless "
+            "told",
             ("SW",),
             kept=str,
         ),

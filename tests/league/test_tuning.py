@@ -48,15 +48,53 @@ def test_a_radius_begins_at_the_public_limits(alone):
     assert [setting["value"] for setting in results["settings"]] == [5.0, 10.0, 20.0, 40.0, 80.0]
 
 
+def test_a_twin_is_the_default_and_takes_no_more_than_the_number_of_rows(alone, capsys):
+    """Two tables of as many rows and other values give the same; the words say what is a stand-in."""
+    found = []
+    for mean in (3, 900):
+        pd.DataFrame({"y": np.random.default_rng(mean).poisson(mean, 150)}).to_csv(f"{mean}.csv", index=False)
+        arguments = [f"{mean}.csv", *MODEL, "--repeats", "1", "--mechanism", "CW", "--out", f"of-{mean}"]
+        assert run("tune", *arguments) == 0
+        found.append(json.loads(Path(f"of-{mean}/results.json").read_text()))
+        said = " ".join(capsys.readouterr().out.split())
+        assert "of TABLE nothing but the number of its rows was used" in said
+        assert "mean 100 and phi 12 are stand-ins" in said
+    assert found[0] == found[1]
+    assert found[0]["twin"] == {"mean": 100.0, "phi": 12.0, "rows": 150.0}
+    assert found[0]["dial"] == "radius"
+    assert not found[0]["confidential"]
+
+
+def test_broken_claims_are_called_so(alone, capsys):
+    """LW at a small scale on few rows: its audited loss is above the claim."""
+    arguments = ["--mechanism", "LW", "--sweep", "scale=0.25", "--twin", "mean=100,phi=5,rows=1000", "--repeats", "1"]
+    assert run("tune", *MODEL, *arguments, "--out", "tuned") == 0
+    (setting,) = json.loads(Path("tuned/results.json").read_text())["settings"]
+    broken = setting["loss"] > 2 * setting["delta"]
+    assert ("broken" in capsys.readouterr().out) == broken
+    assert broken
+
+
+def test_every_setting_is_a_point_with_its_name(alone):
+    tuned("--mechanism", "LW", "--sweep", "scale=0.5,1", *TWIN)
+    drawn = pd.read_csv("tuned/figures/utility_against_delta.csv")
+    assert set(drawn["series"]) == {"scale 0.5", "scale 1"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--mechanism", "LW", "--sweep", "scale"], "found neither"),
         (["--mechanism", "LW", "--sweep", "scale", *TWIN, "--on-table"], "found both"),
         (["--mechanism", "LW", "--sweep", "scale", "--on-table"], "--on-table must have a TABLE"),
         (["--mechanism", "LW", "--sweep", "radius=1", *TWIN], r"LW takes \(scale, shift\), found 'radius'"),
         (["--mechanism", "Censored", "--sweep", "cut=1", *TWIN], "Censored takes"),
-        (["--mechanism", "CW", "--sweep", "radius", *TWIN], "--sweep must have values"),
+        (["--mechanism", "SW", *TWIN], "must have a scale, shift, radius or k to turn, found 'SW'"),
+        (["--mechanism", "LW", "--sweep", "foo=1", *TWIN], r"LW takes \(scale, shift\), found 'foo'"),
+        (["--mechanism", "LW", "--sweep", "scale=1,1", *TWIN], "each value once"),
+        (["--mechanism", "CW", "--sweep", "radius=1", "--radius", "3", *TWIN], "--radius must be left out"),
+        (["--mechanism", "LW", "--twin", "mean=2,phi=1,rows=1e9"], "rows from 2 to 10,000,000, found 1,000,000,000"),
+        (["--mechanism", "LW", "--twin", "mean=2,phi=1,rows=1"], "rows from 2 to 10,000,000, found 1"),
+        (["--mechanism", "LW", "--family", "gamma", "--range", "y=1:9"], "a twin must be simulated from poisson or"),
         (["--mechanism", "LW", "--sweep", "scale=a", *TWIN], "NAME=NUMBER"),
         (["--mechanism", "LW", "--sweep", "scale=-1", *TWIN], "scale must be at least 0"),
     ],

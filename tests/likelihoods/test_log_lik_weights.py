@@ -205,5 +205,19 @@ def test_weights_made_from_this_matrix_are_not_those_of_its_fit(log_lik):
         syn.weights_from(log_lik, syn.Reweight(k=0.95), alpha=made)
 
 
+def test_scalar_weights_by_the_formula_need_no_other_fit(log_lik):
+    """alpha = Delta_alpha / Delta, at most 1."""
+    delta = np.abs(log_lik).max()
+    made = syn.weights_from(log_lik, syn.SW(match=2.0, by="formula"))
+    np.testing.assert_allclose(made.alpha, 2.0 / delta, rtol=1e-12)
+    assert syn.weights_from(log_lik, syn.SW(match=2 * delta, by="formula")).alpha.tolist() == [1.0] * log_lik.shape[1]
+
+
+@pytest.mark.parametrize("option", ["weighted", "densities"])
+def test_words_are_not_taken_for_yes(log_lik, option):
+    with pytest.raises(InputError, match=f"{option} must be True or False, found 'no'"):
+        syn.bounds_from(log_lik, **{option: "no"})
+
+
 def test_densities_may_exceed_one(log_lik):
     assert syn.bounds_from(log_lik + 5, densities=True).lipschitz.overall == np.abs(log_lik + 5).max()

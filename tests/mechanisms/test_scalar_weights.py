@@ -45,6 +45,14 @@ def test_a_policy_is_not_missed_by_the_formula(mixture):
     assert fitted(mixture, epsilon=8.0).guarantee_.epsilon_total <= 8.0
 
 
+def test_an_epsilon_can_be_aimed_at_by_the_formula_without_a_promise(mixture):
+    made = fitted(mixture, by="formula", match="epsilon=8")
+    assert made.trail_.searches[-1].target == 4.0
+    assert made.guarantee_.policy_epsilon is None
+    with pytest.raises(InputError, match="match must be left out when epsilon is given"):
+        fitted(mixture, match="LW", epsilon=8.0)
+
+
 def test_the_audit_moves_the_weight_with_the_neighbour(mixture):
     """Both ways: the far record that is added changes Delta, and so alpha, by the formula as by the search."""
     for by in ("search", "formula"):
@@ -60,7 +68,10 @@ def test_the_audit_moves_the_weight_with_the_neighbour(mixture):
         ({"match": -1.0}, "match must be a rule with its numbers, or a positive Delta"),
         ({"match": syn.Reweight()}, "match must be a rule with its numbers"),
         ({"match": syn.SW(0.5)}, "match must be a rule with its numbers"),
-        ({"match": "BW"}, "match must be a Delta, or LW or CW with numbers"),
+        ({"match": "BW"}, "match must be a Delta, epsilon=8 of a draw, or LW or CW with numbers"),
+        ({"match": "epsilon=much"}, "match must be a Delta, epsilon=8 of a draw"),
+        ({"alpha": 0.5, "match": "LW"}, "match must be left out beside alpha"),
+        ({"alpha": 0.5, "by": "formula"}, "by must be left out beside alpha"),
         ({"match": "CW"}, "'CW' needs a radius"),
         ({"match": "CW:radius=near"}, "match must have numbers"),
     ],

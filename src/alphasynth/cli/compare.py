@@ -36,6 +36,7 @@ COMPARED = (
 )
 # Those of whole tables alone, and those of both kinds; all others are of one column.
 OF_TABLES, OF_BOTH = ("columns", "delta", "confirm_public", "response"), ("table", "delimiter", "encoding")
+FEWEST_ROWS, MOST_ROWS = 2, 10_000_000  # of a twin, which is simulated in memory
 # Families that need nothing declared.
 COUNTS = {name: words for name, words in FAMILIES.items() if "poisson" in name or "negative_binomial" in name}
 
@@ -188,7 +189,7 @@ def _of_tables(given: dict[str, Any], budgets: tuple[float, ...], repeats: int, 
     return carry
 
 
-def twin_of(given: list[str] | None) -> dict[str, float] | None:
+def twin_of(given: list[str] | None, needed: tuple[str, ...] = ("mean", "rows")) -> dict[str, float] | None:
     """A twin's public parameters from words such as mean=100."""
     if given is None:
         return None
@@ -200,8 +201,13 @@ def twin_of(given: list[str] | None) -> dict[str, float] | None:
         except ValueError:
             raise InputError(f"--twin must be NAME=NUMBER, such as mean=100, found {word!r}") from None
     strange = sorted(set(parameters) - {"mean", "phi", "rows"})
-    if strange or not {"mean", "rows"} <= set(parameters):
+    if strange or not {*needed} <= set(parameters):
         raise InputError(f"--twin needs mean and rows, and phi for negative_binomial, found {', '.join(parameters)}")
-    if not all(0 < value < math.inf for value in parameters.values()) or parameters["rows"] != int(parameters["rows"]):
-        raise InputError("--twin must have positive numbers, and a whole number of rows, found others")
+    if not all(0 < value < math.inf for value in parameters.values()):
+        raise InputError("--twin must have positive numbers, found others")
+    rows = parameters.get("rows", FEWEST_ROWS)
+    if rows != int(rows) or not FEWEST_ROWS <= rows <= MOST_ROWS:
+        raise InputError(
+            f"--twin must have a whole number of rows from {FEWEST_ROWS} to {MOST_ROWS:,}, found {rows:,.10g}"
+        )
     return parameters

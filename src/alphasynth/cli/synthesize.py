@@ -236,7 +236,8 @@ def _print_report(report: Report, settings: Settings) -> None:
     page = ", report.html" if "report.html" in report.files else ""
     typer.echo(f"{report.out}/release: {counted(tables, 'synthetic table')}, guarantee.json{page}")
     kept = "records, columns, a summary" if report.guarantee.measured else "realised epsilon, weights, draws"
-    typer.echo(f"{report.out}/confidential: {kept}{page}; not for release")
+    own = ", report.html" if (report.out / "confidential" / "report.html").exists() else ""
+    typer.echo(f"{report.out}/confidential: {kept}{own}; not for release")
     typer.echo(f"{report.ledger}: the ledger, which has this run")
     if settings.epsilon is None:
         typer.echo("No --epsilon was given: look at the realised one in confidential/summary.json before you publish.")

@@ -28,11 +28,18 @@ def tune(
     options: dict[str, Any],
     out: Annotated[Path, typer.Option(help="Folder to make, with results.json, report.html and the figure.")],
     sweep: Annotated[
-        str, typer.Option(help="The number to turn, and its values: radius=5,10,20; scale, shift or k alone will do.")
-    ],
+        str,
+        typer.Option(
+            help="The number to turn, and its values: radius=5,10,20; scale, shift, radius or k alone will do. Unless "
+            "told, k where there is one, else the radius, else the scale."
+        ),
+    ] = "",
     twin: Annotated[
         list[str] | None,
-        typer.Option(help="Tune on a table simulated from public parameters: mean=100,phi=12,rows=1000."),
+        typer.Option(
+            help="Public parameters of the simulated table, mean=100,phi=12,rows=1000: those not given are stand-ins, "
+            "but for rows, of which it has as many as TABLE."
+        ),
     ] = None,
     on_table: Annotated[
         bool,
@@ -45,11 +52,8 @@ def tune(
 ) -> None:
     """Turn one number of a mechanism and show Delta against utility; on a simulated twin, unless told otherwise."""
     given = {name: value for name, value in as_settings(options).items() if value is not None}
-    if (twin is None) != on_table:
-        raise InputError(
-            "tune must have either --twin with public parameters (mean=100,phi=12,rows=1000), or --on-table with a "
-            f"TABLE, which spends privacy, found {'both' if on_table else 'neither'}"
-        )
+    if twin is not None and on_table:
+        raise InputError("tune must have a twin or --on-table, which spends privacy, found both")
     if on_table and "table" not in given:
         raise InputError("--on-table must have a TABLE, found none")
     if repeats < 1:
@@ -64,11 +68,9 @@ def tune(
     with shown_on(sys.stderr, quiet or as_json, SIGNALS) as tell:
         from alphasynth.runs.tune import Tuning, carry_out
 
-        simulated = None if twin is None else twin_of(twin)
-        if simulated is not None:
-            given.pop("table", None)
         given.setdefault("m", 1)
-        done = carry_out(Tuning(given, dial, values, repeats, simulated, seed), out, SIGNALS, tell)
+        parameters = twin_of(twin, needed=()) or {}
+        done = carry_out(Tuning(given, dial, values, repeats, parameters, on_table, seed), out, SIGNALS, tell)
     if as_json:
         typer.echo((out / "results.json").read_text(encoding="utf-8"))
     elif not quiet:

@@ -140,8 +140,11 @@ def _weighted(
         return []
     for one in (records, *tables):
         column = one.columns.get(weights)
-        if column is None or not is_numeric(column) or not (np.asarray(column) > 0).all():
-            raise InputError(f"survey weights must be a column of numbers above 0, found that {weights!r} is not")
+        held = np.asarray(column) if column is not None and is_numeric(column) else np.array([np.nan])
+        if not (held >= 0).all() or not (held > 0).any():
+            raise InputError(
+                f"survey weights must be a column of numbers of at least 0, not all 0, found that {weights!r} is not"
+            )
     found = []
     for name in columns:
         own, *others = (_weighted_of(one, name, weights, quantiles) for one in (records, *tables))

@@ -11,7 +11,7 @@ from alphasynth import __version__
 from alphasynth.errors import CalibrationError, DiagnosticsError
 from alphasynth.evaluation.distances import mean_distances
 from alphasynth.evaluation.values import Values, statistics
-from alphasynth.league.page import CONFIDENTIAL, SIMULATED
+from alphasynth.league.page import CONFIDENTIAL
 from alphasynth.league.standings import Fitted, Table, Tell
 from alphasynth.pages import page
 from alphasynth.pages.marks import Figure, Line, Panel
@@ -24,7 +24,10 @@ SPENT = (
     "Tuning on the confidential table spends privacy: a number that is chosen by these results depends on the records, "
     "and no guarantee covers that. Tune on a twin (--twin) where you can."
 )
-HEADS = ("Delta", "sd", "epsilon per draw", "mean weight", "audited loss", "relative error", "Wasserstein", "failed")
+HEADS = (
+    *("Delta", "sd", "epsilon per draw", "mean weight", "audited loss", "claim"),
+    *("relative error", "Wasserstein", "failed"),
+)
 Make = Callable[[float], Synthesizer]
 
 
@@ -48,6 +51,13 @@ class Setting:
     def delta(self) -> float:
         """Mean bound over the repeats."""
         return float(np.mean(self.deltas)) if self.deltas else np.nan
+
+    @property
+    def claim(self) -> str | None:
+        """Whether the audited loss keeps within the claimed epsilon; None where it cannot be told."""
+        if self.loss is None or not self.deltas:
+            return None
+        return "broken" if self.loss > epsilon_of(self.delta) else "kept"
 
 
 def sweep(
@@ -103,6 +113,7 @@ def lines_of(dial: str, settings: Sequence[Setting]) -> tuple[tuple[str, ...], l
             page.bound(epsilon_of(s.delta)),
             s.mean_alpha,
             None if s.loss is None else page.bound(s.loss),
+            s.claim,
             s.error,
             s.wasserstein,
             s.failed,
@@ -113,28 +124,34 @@ def lines_of(dial: str, settings: Sequence[Setting]) -> tuple[tuple[str, ...], l
 
 
 def tuning_figure(dial: str, settings: Sequence[Setting]) -> Figure:
-    """Utility against Delta; each corner of the line is one setting."""
+    """Utility against Delta: a point for each setting, with a key."""
     held = [s for s in sorted(settings, key=lambda s: s.delta) if s.deltas]
+    names = {s.value: f"{dial} {s.value:g}" for s in held}
     panels = []
     for title, measure in (("Relative error of the statistics", "error"), ("Wasserstein distance", "wasserstein")):
-        x, y = np.array([s.delta for s in held]), np.array([getattr(s, measure) for s in held])
-        tip = ", ".join(f"{dial} {s.value:g}: Delta {s.delta:.3g}, {getattr(s, measure):.3g}" for s in held)
-        panels.append(Panel(title, "Delta", (Line(dial, x, y, tip),), f"{title}: {tip}.", title.lower()))
+        tips = {s.value: f"{names[s.value]}: Delta {s.delta:.3g}, {title} {getattr(s, measure):.3g}" for s in held}
+        points = tuple(
+            Line(names[s.value], np.array([s.delta]), np.array([getattr(s, measure)]), tips[s.value], np.zeros(1))
+            for s in held
+        )
+        panels.append(Panel(title, "Delta", points, f"{'; '.join(tips.values())}.", title))
     return Figure(
         "utility_against_delta",
         f"Utility against Delta, as {dial} is turned",
-        "Lower is better on both axes: a smaller Delta is a smaller claim, a smaller error a better table. A corner of "
-        "the line is one setting.",
+        "Lower is better on both axes: a smaller Delta is a smaller claim, a smaller error a better table. A point is "
+        "one setting.",
         tuple(panels),
-        colours([dial]),
+        colours(list(names.values())),
     )
 
 
-def build(table: Table, label: str, dial: str, settings: Sequence[Setting], m: int, repeats: int) -> page.Page:
+def build(
+    opening: str, table: Table, label: str, dial: str, settings: Sequence[Setting], m: int, repeats: int
+) -> page.Page:
     """The page."""
     heads, lines = lines_of(dial, settings)
     blocks = (
-        page.text(f"{SIMULATED} It has {table.twin}." if table.twin else SPENT),
+        page.text(opening),
         page.facts(("mechanism", label), ("number turned", dial), ("draws released", m), ("repeats", repeats)),
         page.table(f"{label} as {dial} is turned; bounds are for one draw, rounded up", heads, lines),
         page.note(

@@ -29,20 +29,20 @@ def check_out(out: Path) -> None:
         raise InputError(f"--out must go into a folder that exists, found no {str(out.absolute().parent)!r}")
 
 
-def read_weights(path: Path) -> np.ndarray:
+def read_weights(path: Path, option: str = "--weights") -> np.ndarray:
     """Column alpha of a file, or its only column; checked to be weights where they are used."""
     if not path.is_file():
-        raise InputError(f"weights must be a file, found none at {str(path)!r}")
+        raise InputError(f"{option} must be a file, found none at {str(path)!r}")
     try:
         table = pq.read_table(path) if path.suffix.lower() == ".parquet" else pcsv.read_csv(path)
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        raise InputError(f"weights must be a CSV or Parquet file, found another kind in {path.name!r}") from None
+        raise InputError(f"{option} must be a CSV or Parquet file, found another kind in {path.name!r}") from None
     names = table.column_names
     if ALPHA not in names and len(names) != 1:
-        raise InputError(f"weights must have a column {ALPHA!r}, found {len(names)} others")
+        raise InputError(f"{option} must have a column {ALPHA!r}, found {len(names)} others")
     column = table.column(ALPHA if ALPHA in names else 0)
     if column.null_count:
-        raise InputError("weights must be numbers in [0, 1], found gaps")
+        raise InputError(f"{option} must be numbers in [0, 1], found gaps")
     return column.to_numpy()
 
 

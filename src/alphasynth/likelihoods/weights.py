@@ -18,7 +18,7 @@ from alphasynth.likelihoods.table import identity_records, records_of
 from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.lipschitz import Lipschitz, larger
 from alphasynth.mechanisms.rule import Rule, checked_weights
-from alphasynth.mechanisms.rules import BW, CW, LW
+from alphasynth.mechanisms.rules import BW, CW, LW, SW
 from alphasynth.privacy.accounting import epsilon_of
 from alphasynth.tables.records import Records
 
@@ -119,6 +119,9 @@ def bounds_from(
     >>> bounds_from([[-1.0, -4.0, -2.0], [-1.5, -3.0, -2.5]], alpha=[1, 0.5, 1]).lipschitz.overall
     2.5
     """
+    for option, value in (("weighted", weighted), ("densities", densities)):
+        if not isinstance(value, bool):
+            raise InputError(f"{option} must be True or False, found {found(value)}")
     matrix = open_log_lik(log_lik, records_in, name)
     checked = check(matrix, densities, looks_turned=records_in is None)
     used = _alpha_of(alpha, matrix)
@@ -168,7 +171,8 @@ def weights_from(
         bounds = bounds_from(matrix, alpha if made is None else made.alpha, **reading)
         _check_other(bounds)
         table = _table_for(rule, records, response, bounds.n)
-        made = Weights(_frozen(rule(table, _as_fit(table, bounds.alpha, bounds.largest))), bounds)
+        fit = _as_fit(table, bounds.alpha, bounds.largest)
+        made = Weights(_frozen(_settled(rule, fit)(table, fit)), bounds)
     assert made is not None, "at least one rule"
     return made
 
@@ -211,10 +215,23 @@ def _check_rule(rule: Any) -> None:
         raise InputError(f"rules must be rules such as LW() or Reweight(k=0.95), found {found(rule)}")
     if isinstance(rule, BW):
         raise InputError("rules must be LW, CW, SW, Reweight or Given: BW clips what records add, found BW")
-    if rule.unset:
+    if rule.unset and not _is_printed(rule):
         raise InputError(
             f"{type(rule).__name__} must have its {rule.dial}, since a search would fit again at each trial, found none"
         )
+
+
+def _is_printed(rule: Rule) -> bool:
+    """Whether it is SW by the paper's formula at a Delta that is a number: no trial is needed."""
+    return isinstance(rule, SW) and rule.by == "formula" and isinstance(rule.match, int | float)
+
+
+def _settled(rule: Rule, fit: JointFit) -> Rule:
+    """The rule with its number: SW's is Delta_alpha / Delta by the formula."""
+    if not (isinstance(rule, SW) and rule.unset):
+        return rule
+    assert isinstance(rule.match, int | float), "checked"
+    return rule.turned(rule.guess(fit, float(rule.match)))
 
 
 def _check_other(bounds: Bounds) -> None:

@@ -193,7 +193,8 @@ def _printed_step(chain: Chain, trail: Trail, rule: Rule, bound: float, target: 
     if target is not None and trail.delta > target:
         raise CalibrationError(
             f"{trail.label}: alpha by the printed formula must bring the bound down to the target, but it does not, "
-            "since the weighted posterior is wider: use by='search'",
+            "since the weighted posterior is wider: use by='search', or match='epsilon=8' in place of epsilon=8, which "
+            "aims at it and promises nothing",
             trail,
         )
     return trail

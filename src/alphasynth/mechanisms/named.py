@@ -13,12 +13,13 @@ from alphasynth.mechanisms.mechanism import Mechanism
 from alphasynth.mechanisms.rule import Rule
 from alphasynth.mechanisms.rules import BW, CW, LW, SW, Given, Reweight
 from alphasynth.mechanisms.scored import Scored
+from alphasynth.privacy.accounting import bound_of
 
 NAMES = tuple(name for name in PARTS if name not in OF_COLUMNS)
 RULES: dict[str, type[Rule]] = {"LW": LW, "CW": CW, "SW": SW, "BW": BW, "Given": Given, "Reweight": Reweight}
 CONTRIBUTIONS: dict[str, type[Strict] | type[Scored]] = {**STRICT, "Scored": Scored}
 HINTS = {"radius": "; a twentieth of the distance between a column's public limits is a start"}
-MATCHED = ("LW", "CW")
+MATCHED, EPSILON = ("LW", "CW"), "epsilon="
 
 
 def named_rule(name: str, **options: Any) -> Rule:
@@ -58,6 +59,10 @@ def _check_options(what: str, taken: Sequence[str], options: dict[str, Any]) -> 
 
 
 def _rule(name: str, options: dict[str, Any]) -> Rule:
+    if name == "SW" and options.get("alpha") is not None:
+        beside = [option for option in ("match", "by") if options.get(option) is not None]
+        if beside:
+            raise InputError(f"{beside[0]} must be left out beside alpha, which leaves nothing to match, found both")
     if name == "SW" and isinstance(options.get("match"), str):
         options = {**options, "match": rule_in_words(options["match"])}
     if name == "Given" and "given" in options:
@@ -66,16 +71,21 @@ def _rule(name: str, options: dict[str, Any]) -> Rule:
 
 
 def rule_in_words(words: str) -> Rule | float:
-    """A rule as a command has it, with its numbers after a colon; or a Delta.
+    """A rule as a command has it, with its numbers after a colon; or a Delta, or half of an epsilon.
 
-    >>> rule_in_words("CW:radius=0.3,relative=yes"), rule_in_words("5.5")
-    (CW(radius=0.3, relative=True, within=(), scale=1.0, shift=0.0, distance=None), 5.5)
+    >>> rule_in_words("CW:radius=0.3,relative=yes"), rule_in_words("5.5"), rule_in_words("epsilon=8")
+    (CW(radius=0.3, relative=True, within=(), scale=1.0, shift=0.0, distance=None), 5.5, 4.0)
     """
     name, _, rest = words.partition(":")
     with suppress(ValueError):
         return float(words)
+    with suppress(ValueError):
+        if words.startswith(EPSILON):
+            return bound_of(float(words.removeprefix(EPSILON)))
     if name not in MATCHED:
-        raise InputError(f"match must be a Delta, or {' or '.join(MATCHED)} with numbers, found {found(words)}")
+        raise InputError(
+            f"match must be a Delta, {EPSILON}8 of a draw, or {' or '.join(MATCHED)} with numbers, found {found(words)}"
+        )
     pairs = [pair.partition("=") for pair in rest.split(",") if pair]
     try:
         options = {key: _number(key, value) for key, _, value in pairs}

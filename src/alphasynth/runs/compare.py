@@ -31,6 +31,7 @@ OF_ROWS = ("Given",)  # weights that belong to the rows of one table
 # Unless told: these in this order, since places decide the random numbers, then all others that lack nothing.
 FIRST = ("Censored", "BetaDivergence", "Histogram", "BW", "LW", "LW_final", "SW", "Unweighted")
 ENTRANTS = (*FIRST, *(name for name in MECHANISMS if name not in (*FIRST, *OF_COLUMNS, *OF_ROWS)))
+SIMULATED_FAMILIES = ("poisson", "negative_binomial")
 # Settings that a mechanism has no use for: `Scored` draws from no posterior.
 UNUSED = {"Scored": ("prior",)}
 
@@ -134,6 +135,9 @@ def table_of(seed: int, twin: dict[str, float] | None, settings: Settings, synth
     formula = Formula.parse(settings.formula)
     if not formula.intercept_only:
         raise InputError(f"--twin must be of a formula without covariates, 'y ~ 1', found {settings.formula!r}")
+    if settings.family not in SIMULATED_FAMILIES:
+        listed = " or ".join(SIMULATED_FAMILIES)
+        raise InputError(f"a twin must be simulated from {listed}, found {settings.family!r}")
     phi = twin.get("phi")
     if (settings.family == "negative_binomial") != (phi is not None):
         raise InputError("--twin needs phi for negative_binomial and none for poisson, found otherwise")

@@ -82,7 +82,7 @@ def mechanism_options(settings: Settings) -> MechanismOptions:
         "radius": _radius,
         "limits": _limits,
         "step": _step,
-        "given": lambda path: read_weights(Path(path)),
+        "given": lambda path: read_weights(Path(path), "--given"),
     }
     return cast(
         MechanismOptions,

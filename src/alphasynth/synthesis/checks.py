@@ -124,6 +124,8 @@ def check_aim(mechanism: Mechanism, epsilon: float | None, given: dict[str, Any]
     dial = mechanism.rules[-1].dial
     if not (given.get(dial) is None or isinstance(given[dial], str)):
         raise InputError(f"{dial} must be left out when epsilon is given, which decides it, found {found(given[dial])}")
+    if given.get("match") is not None:
+        raise InputError("match must be left out when epsilon is given, which is what is matched, found both")
 
 
 def target_of(epsilon: float | None, m: int) -> float | None:

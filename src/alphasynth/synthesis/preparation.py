@@ -130,10 +130,10 @@ def survey_weights(records: Records, name: str) -> np.ndarray:
     column = records.columns[name]
     if not isinstance(column, np.ndarray) or column.dtype.kind not in "iuf" or (column < 0).any():
         raise InputError(f"survey weights {name!r} must be numbers of at least 0, found others")
-    total = float((column * records.counts).sum())
-    if not total > 0:
+    if not (column > 0).any():
         raise InputError(f"survey weights {name!r} must not all be 0, found that they are")
-    return column * (records.n / total)
+    shares = column / column.max()  # so that no sum of large ones overflows
+    return shares * (records.n / float((shares * records.counts).sum()))
 
 
 def epsilons_of(request: Request, model: TableModel) -> tuple[float, ...]:

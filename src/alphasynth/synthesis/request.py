@@ -249,7 +249,7 @@ class Request:
 
     def check_columns(self, names: Sequence[Any], listed: bool) -> None:
         """Refuse a table that lacks a column in use, or holds it twice."""
-        require(names, self.used, "named in the formula or in `within`", listed)
+        require(names, self.used, "named in the formula, in `within` or as weights", listed)
         require(names, self.public, "declared public", listed)
 
 

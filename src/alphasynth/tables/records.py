@@ -54,7 +54,7 @@ class Records:
 
         Raises `InputError` on what no model can read: fewer than two records, missing or infinite values.
         """
-        require(column_names(table), names, "named in the formula or in `within`")
+        require(column_names(table), names, "named in the formula, in `within` or as weights")
         return cls._of(to_arrow(table, names), None)
 
     @classmethod
