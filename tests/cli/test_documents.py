@@ -48,7 +48,9 @@ def test_commands_in_the_documents_run(tmp_path, monkeypatch, capsys):
     rng = np.random.default_rng(0)
     pd.DataFrame({"salary": rng.negative_binomial(3, 0.03, 500)}).to_csv("salaries.csv", index=False)
     people = {"person": np.arange(900) // 4, "age": rng.integers(18, 80, 900), "sex": rng.choice(["f", "m"], 900)}
-    pd.DataFrame({"visits": rng.poisson(5, 200), "weight": rng.choice([1.0, 8.0], 200)}).to_csv("panel.csv", index=False)
+    pd.DataFrame({"visits": rng.poisson(5, 200), "weight": rng.choice([1.0, 8.0], 200)}).to_csv(
+        "panel.csv", index=False
+    )
     y = rng.poisson(6, 100)
     for name in ("log_lik", "log_lik_weighted", "log_lik_final"):
         f = poisson.logpmf(y, 6 * np.exp(0.05 * rng.standard_normal((120, 1))))

@@ -47,6 +47,15 @@ def lists(values=VALUES):
 WRITERS = {
     "a.npy": lambda path: np.save(path, VALUES),
     "chains.npy": lambda path: np.save(path, VALUES.reshape(2, S // 2, N)),
+    "fortran.npy": lambda path: np.save(path, np.asfortranarray(VALUES)),
+    "numbers.csv": lambda path: frame(range(N)).to_csv(path, index=False),
+    "r_table.txt": lambda path: path.write_text(
+        " ".join(f'"V{i}"' for i in range(N)) + "\n" + frame(range(N)).to_csv(sep=" ", header=False, quoting=2)
+    ),
+    "out_of_order.parquet": lambda path: frame([f"V{i + 5}" for i in range(N)])[
+        [f"V{i + 5}" for i in np.random.default_rng(0).permutation(N)]
+    ].to_parquet(path),
+    "index.parquet": lambda path: frame([f"log_{c}" for c in "abcdefg"]).set_index(np.arange(S) * 2).to_parquet(path),
     "r.csv": lambda path: frame([f"V{i}" for i in range(N)]).to_csv(path, quoting=2, index_label=""),
     "plain.csv": lambda path: np.savetxt(path, VALUES, delimiter=",", fmt="%.17g"),
     "semicolons.txt": lambda path: np.savetxt(path, VALUES, delimiter=";", fmt="%.17g"),
@@ -134,7 +143,14 @@ def break_line(path, old, new):
     path.write_text("\n".join(lines))
 
 
+def with_first(path, line):
+    np.savetxt(path, VALUES, delimiter=",", fmt="%.17g")
+    path.write_text(line + "\n" + path.read_text())
+
+
 BROKEN = {
+    "na_first.csv": (lambda path: with_first(path, "-1,NA,-2,-3,-4,-5,-6"), "names or numbers, found some of both"),
+    "warm_up.csv": (lambda path: with_first(path, "#     save_warmup = 1"), "found warm-up among them"),
     "short.csv": (lambda path: break_line(path, None, "-1,-2"), "must hold 7 entries, found 2 in line 4"),
     "words.csv": (lambda path: break_line(path, 2, "NA"), "an entry that is none in line 4"),
     "empty_cell.csv": (lambda path: break_line(path, 2, ""), "an entry that is none in line 4"),

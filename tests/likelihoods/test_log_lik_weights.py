@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 import alphasynth as syn
 from alphasynth.errors import InputError
+from command_line import run
 
 FINITE = st.floats(-50, 0, allow_subnormal=False)
 
@@ -153,7 +156,19 @@ def test_a_record_that_cannot_be_takes_no_part(log_lik):
     made = syn.weights_from(log_lik, syn.LW(shift=0.1))
     assert made.alpha[3] == 0
     assert (np.delete(made.alpha, 3) > 0).all()
-    assert np.isfinite(syn.bounds_from(log_lik, alpha=made).lipschitz.overall)
+    other = log_lik - 0.01 * np.random.default_rng(3).random(log_lik.shape)
+    assert np.isfinite(syn.bounds_from(other, alpha=made).lipschitz.overall)
+
+
+def test_a_record_that_cannot_be_drops_no_draws(log_lik):
+    """Above a quantile, draws are dropped by the records that take part."""
+    plain = syn.bounds_from(log_lik, thresh=0.9)
+    log_lik = log_lik.copy()
+    log_lik[:, -1] = -np.inf
+    least = np.abs(log_lik[:, :-1]).max(axis=1)
+    made = syn.bounds_from(log_lik, thresh=0.9)
+    np.testing.assert_array_equal(made.kept, least <= np.quantile(least, 0.9))
+    assert made.num_draws == plain.num_draws
 
 
 BAD = {
@@ -200,9 +215,41 @@ def test_rules_that_cannot_be_get_one_sentence(log_lik, case):
 
 
 def test_weights_made_from_this_matrix_are_not_those_of_its_fit(log_lik):
-    made = syn.weights_from(log_lik, syn.LW(0.8, 0.1))
-    with pytest.raises(InputError, match="found the matrix that the weights were made from"):
-        syn.weights_from(log_lik, syn.Reweight(k=0.95), alpha=made)
+    first = syn.weights_from(log_lik, syn.LW(0.8, 0.1))
+    again = log_lik - 0.01 * np.random.default_rng(3).random(log_lik.shape)
+    final = syn.weights_from(again, syn.Reweight(k=0.5), alpha=first)
+    for matrix, made in ((log_lik, first), (again, final)):
+        with pytest.raises(InputError, match="found the matrix that the weights were made from"):
+            syn.weights_from(matrix, syn.Reweight(k=0.95), alpha=made)
+        with pytest.raises(InputError, match="found the matrix that the weights were made from"):
+            syn.bounds_from(matrix, alpha=made)
+
+
+def test_commands_say_what_cannot_be_told(log_lik, alone, capsys):
+    """-inf: weights of 0 and no bound; entries that are weighted by nobody knows what."""
+    log_lik = log_lik.copy()
+    log_lik[:, 3] = -np.inf
+    np.save("f.npy", log_lik)
+    assert run("bound", "f.npy") == 2
+    assert "found -inf: no epsilon can be told" in capsys.readouterr().err
+    assert run("weights", "f.npy", "--out", "w.csv", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["delta"] is None
+    assert told["epsilon_per_draw"] is None
+    assert pd.read_csv("w.csv")["alpha"][3] == 0
+    assert run("weights", "f.npy", "--out", "v.csv", "--thresh", "0.99") == 0
+    assert (pd.read_csv("v.csv")["alpha"] > 0).sum() > 50
+    assert run("bound", "f.npy", "--weighted") == 2
+    assert "--weighted must have --weights" in capsys.readouterr().err
+
+
+def test_masks_and_data_sets(log_lik):
+    import xarray as xr
+
+    with pytest.raises(InputError, match="found entries that are masked"):
+        syn.bounds_from(np.ma.masked_less(log_lik, -3))
+    data = xr.Dataset({"y": (("chain", "draw", "record"), log_lik[None])})
+    np.testing.assert_array_equal(syn.bounds_from(data).largest, np.abs(log_lik).max(axis=0))
 
 
 def test_scalar_weights_by_the_formula_need_no_other_fit(log_lik):

@@ -60,7 +60,7 @@ def test_weights_of_a_file_are_used_row_by_row(table):
         (lambda: pd.DataFrame({"alpha": [0.5]}).to_csv("weights.csv", index=False), "one weight per record, found 1"),
         (lambda: pd.DataFrame({"alpha": np.full(300, 2)}).to_csv("weights.csv", index=False), r"in \[0, 1\]"),
         (lambda: pd.DataFrame({"a": [0.5], "b": [1]}).to_csv("weights.csv", index=False), "must have a column 'alpha'"),
-        (lambda: None, "weights must be a file"),
+        (lambda: None, "--given must be a file"),
     ],
 )
 def test_weights_that_are_none_get_one_sentence(table, capsys, write, sentence):

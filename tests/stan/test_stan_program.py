@@ -27,6 +27,7 @@ BAD = {
         "declare 'weights' in its data block",
     ),
     "weights not used": (without("weights[i] * "), {}, "multiply log-likelihoods by 'weights'"),
+    "in pieces": ("#include other.stan\n" + CODE, {}, "in one piece, found an #include"),
     "no log_lik": (without("log_lik"), {}, "must have 'log_lik', one log-likelihood per record"),
     "no y_rep": (without("y_rep"), {}, "must have 'y_rep', one new record beside each"),
     "no y": (without("array[n] int<lower=0> y;"), {}, "declare 'y' in its data block"),

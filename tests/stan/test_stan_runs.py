@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -40,42 +44,73 @@ def fits(mixture):
     return [synthesizer.fit(mixture) for synthesizer in made]
 
 
-def test_stan_draws_what_our_own_sampler_draws(fits):
-    """In all three rounds: means within 4.5 standard errors, from both effective sizes (6 comparisons, 7 in 10^6)."""
-    for theirs, ours in zip(*(synthesizer.trail_.fits for synthesizer in fits), strict=True):
-        for name, link in (("beta", lambda x: x.reshape(-1)), ("phi", np.log)):
-            a, b = (link(fit.draws.theta[name]) for fit in (theirs, ours))
-            sizes = [fit.columns[0].draws.diagnostics.ess_bulk for fit in (theirs, ours)]
-            error = np.hypot(a.std() / np.sqrt(sizes[0]), b.std() / np.sqrt(sizes[1]))
-            assert abs(a.mean() - b.mean()) < 4.5 * error
-            # A standard deviation's relative error is about 1 / sqrt(2 ess).
-            assert abs(np.log(a.std() / b.std())) < 4.5 * np.sqrt(0.5 / sizes[0] + 0.5 / sizes[1])
+@pytest.fixture(scope="module")
+def again(mixture):
+    return ours_again(mixture)
 
 
-def test_re_weighting_agrees_with_zeros_kept(mixture):
-    """The other reading of 0/0 in Algorithm 3: the riskiest record, which LW gives 0, keeps it."""
-    families = (syn.OwnModel.from_stan("negative_binomial"), "negative_binomial")
-    theirs, ours = (
-        syn.Synthesizer("y ~ 1", family=f, mechanism="LW_final", k=0.95, keep_zeros=True, m=1, num_draws=2_000, seed=5)
-        .fit(mixture)
-        .trail_.fits[-1]
-        for f in families
-    )
-    assert theirs.alpha[mixture["y"].argmax()] == ours.alpha[mixture["y"].argmax()] == 0
-    for name, link in (("beta", lambda x: x.reshape(-1)), ("phi", np.log)):
-        a, b = (link(fit.draws.theta[name]) for fit in (theirs, ours))
-        sizes = [fit.columns[0].draws.diagnostics.ess_bulk for fit in (theirs, ours)]
-        assert abs(a.mean() - b.mean()) < 4.5 * np.hypot(a.std() / np.sqrt(sizes[0]), b.std() / np.sqrt(sizes[1]))
-
-
-def test_bounds_agree_as_far_as_extremes_of_draws_can(fits, mixture):
-    """Delta is the largest over 2,000 draws: over seeds our own varies, and Stan's must lie where that does."""
-    again = [
-        syn.Synthesizer("y ~ 1", family="negative_binomial", mechanism="LW_final", k=0.95, m=1, num_draws=2_000, seed=s)
+def ours_again(mixture, **options):
+    """The same steps by our own sampler under 12 seeds: rounds of each."""
+    return [
+        syn.Synthesizer(
+            "y ~ 1", family="negative_binomial", mechanism="LW_final", k=0.95, m=1, num_draws=2_000, seed=s, **options
+        )
         .fit(mixture)
         .trail_.fits
         for s in range(12)
     ]
+
+
+def means_of(fit):
+    """Posterior means and standard deviations of the mean and of log phi."""
+    draws = (fit.draws.theta["beta"].reshape(-1), np.log(fit.draws.theta["phi"]))
+    return np.array([[values.mean(), np.log(values.std())] for values in draws]).ravel()
+
+
+def check_within_scatter(fit, others):
+    """One run of Stan's beside 12 of ours, which scatter by their draws and by the weights that those decide.
+
+    Of 12 values the next lies within 6 of their standard deviations but once in some 10^4 times (Student's t).
+    """
+    held = np.array([means_of(one) for one in others])
+    assert (np.abs(means_of(fit) - held.mean(axis=0)) < 6 * held.std(axis=0, ddof=1)).all()
+
+
+def test_stan_draws_what_our_own_sampler_draws(fits):
+    """Unweighted: means within 4.5 standard errors, from both effective sizes (2 comparisons, 7 in 10^6)."""
+    theirs, ours = (synthesizer.trail_.fits[0] for synthesizer in fits)
+    for name, link in (("beta", lambda x: x.reshape(-1)), ("phi", np.log)):
+        a, b = (link(fit.draws.theta[name]) for fit in (theirs, ours))
+        sizes = [fit.columns[0].draws.diagnostics.ess_bulk for fit in (theirs, ours)]
+        error = np.hypot(a.std() / np.sqrt(sizes[0]), b.std() / np.sqrt(sizes[1]))
+        assert abs(a.mean() - b.mean()) < 4.5 * error
+        # A standard deviation's relative error is about 1 / sqrt(2 ess).
+        assert abs(np.log(a.std() / b.std())) < 4.5 * np.sqrt(0.5 / sizes[0] + 0.5 / sizes[1])
+
+
+def test_weighted_rounds_agree_too(fits, again):
+    for number in (1, 2):
+        check_within_scatter(fits[0].trail_.fits[number], [trail[number] for trail in again])
+
+
+def test_re_weighting_agrees_with_zeros_kept(mixture):
+    """The other reading of 0/0 in Algorithm 3: the riskiest record, which LW gives 0, keeps it."""
+    model = syn.OwnModel.from_stan("negative_binomial")
+    theirs = (
+        syn.Synthesizer(
+            "y ~ 1", family=model, mechanism="LW_final", k=0.95, keep_zeros=True, m=1, num_draws=2_000, seed=5
+        )
+        .fit(mixture)
+        .trail_.fits[-1]
+    )
+    others = [trail[-1] for trail in ours_again(mixture, keep_zeros=True)]
+    assert np.flatnonzero(theirs.alpha == 0).tolist() == np.flatnonzero(others[0].alpha == 0).tolist()
+    assert (theirs.alpha == 0).sum() == 1
+    check_within_scatter(theirs, others)
+
+
+def test_bounds_agree_as_far_as_extremes_of_draws_can(fits, again):
+    """Delta is the largest over 2,000 draws: over seeds our own varies, and Stan's must lie where that does."""
     for number, fit in enumerate(fits[0].trail_.fits):
         deltas = np.array([trail[number].lipschitz.overall for trail in again])
         # Of 12 values the next lies within 6 of their standard deviations but once in some 10^4 times (Student's t).
@@ -161,6 +196,9 @@ FAULTS = {
     1: "a prior that reads none of them",
     2: "prior plus 'weights' times 'log_lik'",
     3: "must read its own row only",
+    4: "must hold numbers, found entries that are not a number",
+    5: "prior plus 'weights' times 'log_lik'",
+    6: "must be logarithms of probabilities, at most 0",
 }
 
 
@@ -168,7 +206,8 @@ FAULTS = {
 def test_a_program_that_breaks_its_promise_is_refused(fault):
     import pandas as pd
 
-    table = pd.DataFrame({"y": np.random.default_rng(2).poisson(6, 60)})
+    # Of these counts the riskiest alone are at least 12.
+    table = pd.DataFrame({"y": np.append(np.random.default_rng(2).poisson(6, 600), [12, 15])})
     with pytest.raises(InputError, match=FAULTS[fault]):
         syn.Synthesizer("y ~ 1", family=poisson_model(fault), mechanism="LW", m=1, seed=1).fit(table)
 
@@ -203,6 +242,67 @@ def test_what_stan_refuses_is_one_sentence_without_values():
 def test_mechanisms_that_change_what_records_add_are_refused(options, sentence, mixture):
     with pytest.raises(InputError, match=sentence):
         syn.Synthesizer("y ~ 1", family=syn.OwnModel.from_stan("negative_binomial"), m=1, **options).fit(mixture)
+
+
+def test_what_is_unusual_is_allowed():
+    """Two distinct rows, so that `extra` is as long as the table; the response begins at 18."""
+    import pandas as pd
+
+    table = pd.DataFrame({"y": [20] * 30 + [24] * 30})
+    model = syn.OwnModel.from_stan(FAULTY.with_name("awkward.stan"), names={"weights": "alpha"})
+    fitted = syn.Synthesizer("y ~ 1", family=model, mechanism="LW", m=1, num_draws=400, seed=1).fit(table)
+    theta = fitted.trail_.fits[0].draws.theta
+    assert theta["extra"].shape == theta["weights"].shape == (400, 2)
+    np.testing.assert_allclose(theta["weights"].sum(axis=1), 1.0, rtol=1e-9)
+    # A posterior of 60 counts with mean 22: sd of log_mean is about 1 / sqrt(60 x 22), and a chain's error less.
+    assert abs(theta["log_mean"].mean() - np.log(22)) < 4.5 / np.sqrt(60 * 22)
+    assert len(fitted.sample()[0]) == 60
+
+
+def test_fractions_are_not_cut_off():
+    import pandas as pd
+
+    with pytest.raises(InputError, match="'counts' is of whole numbers in the Stan program"):
+        syn.Synthesizer("y ~ 1", family=poisson_model(), mechanism="LW", m=1, seed=1).fit(
+            pd.DataFrame({"y": [0.5, 1.5, 2.5]})
+        )
+
+
+def test_an_end_by_force_leaves_no_draws(tmp_path):
+    """A long fit, ended while it samples: by Ctrl-C, and by SIGKILL, which nobody can answer."""
+    code = (
+        "import sys, pandas as pd, alphasynth as syn\n"
+        f"model = syn.OwnModel.from_stan({str(FAULTY)!r}, {{'fault': 0, 'prior_sd': 5.0}}, {NAMES!r})\n"
+        "table = pd.DataFrame({'y': [1, 2, 3, 4, 5] * 40})\n"
+        "s = syn.Synthesizer('y ~ 1', family=model, mechanism='Unweighted', m=1, num_draws=400_000, seed=1)\n"
+        "print('started', flush=True)\n"
+        "s.fit(table)\n"
+    )
+    for ending in (signal.SIGINT, signal.SIGKILL):
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        command = [sys.executable, "-c", code]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            assert process.stdout.readline() == b"started\n"
+            wait_for(lambda: any(tmp_path.glob("alphasynth-stan-*")))
+            time.sleep(3)
+            (folder,) = tmp_path.glob("alphasynth-stan-*")
+            assert folder.stat().st_mode & 0o077 == 0
+            process.send_signal(ending)
+        wait_for(lambda: not any(tmp_path.glob("alphasynth-stan-*")))
+        wait_for(lambda: not workers_in(tmp_path))
+
+
+def workers_in(folder):
+    """Processes whose command names a folder in this one."""
+    commands = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
+    return [command for command in commands if str(folder).encode() in command]
+
+
+def wait_for(holds, seconds=60):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_no_draw_stays_on_disk(fits):

@@ -234,7 +234,8 @@ def _print_report(report: Report, settings: Settings) -> None:
         typer.echo("NOT FOR RELEASE: the seed was fixed, so who guesses it can repeat the run.")
     tables = len(report.statement["tables"])
     page = ", report.html" if "report.html" in report.files else ""
-    typer.echo(f"{report.out}/release: {counted(tables, 'synthetic table')}, guarantee.json{page}")
+    drawn = ", parameters.csv" if "parameters.csv" in report.files else ""
+    typer.echo(f"{report.out}/release: {counted(tables, 'synthetic table')}{drawn}, guarantee.json{page}")
     kept = "records, columns, a summary" if report.guarantee.measured else "realised epsilon, weights, draws"
     own = ", report.html" if (report.out / "confidential" / "report.html").exists() else ""
     typer.echo(f"{report.out}/confidential: {kept}{own}; not for release")

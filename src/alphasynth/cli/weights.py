@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from alphasynth.cli.ledger import Json
 from alphasynth.cli.options import as_settings
+from alphasynth.errors import InputError
 from alphasynth.privacy.accounting import counted, round_up
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ def weights(
     as_json: Json = False,
 ) -> None:
     """Weights alpha from log-likelihoods that another program computed; what is written and printed is confidential."""
+    _check_weighted(weighted, weights)
     from alphasynth.likelihoods.files import check_out, read_weights, write_weights
     from alphasynth.likelihoods.weights import weights_from
     from alphasynth.mechanisms.named import named_rule
@@ -103,6 +106,7 @@ def bound(
     as_json: Json = False,
 ) -> None:
     """The Lipschitz bound, and epsilon, of a fit from its log-likelihoods and its weights; confidential."""
+    _check_weighted(weighted, weights)
     from alphasynth.likelihoods.files import check_out, read_weights, write_bounds
     from alphasynth.likelihoods.weights import bounds_from
 
@@ -117,9 +121,19 @@ def bound(
         records_in,
         name,
     )
+    if not isfinite(found.lipschitz.overall):
+        raise InputError(
+            "log_lik must be finite for records with a weight above 0, found -inf: no epsilon can be told (`weights` "
+            "makes such a record's weight 0)"
+        )
     if out is not None:
         write_bounds(found, out)
     _say(found, as_json, found.n, out)
+
+
+def _check_weighted(weighted: bool, weights: Path | None) -> None:
+    if weighted and weights is None:
+        raise InputError("--weighted must have --weights, by which entries were multiplied, found none")
 
 
 def _say(found: Bounds | None, as_json: bool, n: int, out: Path | None) -> None:
@@ -128,12 +142,17 @@ def _say(found: Bounds | None, as_json: bool, n: int, out: Path | None) -> None:
     if as_json:
         facts: dict[str, Any] = {"n": n}
         if found is not None:
-            delta = found.lipschitz.overall
-            facts |= {"draws": found.num_draws, "delta": delta, "epsilon_per_draw": found.epsilon_per_draw}
+            delta, epsilon = found.lipschitz.overall, found.epsilon_per_draw
+            told = isfinite(delta)
+            facts |= {"draws": found.num_draws, "delta": delta if told else None}
+            facts |= {"epsilon_per_draw": epsilon if told else None}
             facts |= {"draws_dropped": int((~found.kept).sum()), "scope": "instance"}
         typer.echo(json.dumps(facts | file, indent=2))
         return
     if found is None:
+        return
+    if not isfinite(found.lipschitz.overall):
+        typer.echo("Some draws make some records impossible (-inf): their new weights are 0, and the fit has no bound.")
         return
     typer.echo(
         f"The fit of these log-likelihoods ({counted(found.num_draws, 'draw')}, {counted(found.n, 'record')}): Delta "

@@ -46,9 +46,8 @@ class StanSampler:
         length = -(-num_draws // self.num_chains)
         seeds = [int(word >> 1) or 1 for word in key.generate_state(self.num_chains, np.uint32)]
         chains = model.program.ask("sample", data, seeds, self.num_warmup, length, ATTEMPTS[number])
-        names, dims, _ = model.program.ask("names", data)
-        grows = [name for name, dim in zip(names, dims, strict=True) if size in dim and size > 1]
-        u = np.concatenate([model.program.ask("unconstrain", data, _thetas(c, names, dims, grows)) for c in chains])
+        shapes = model.shapes()
+        u = np.concatenate([model.program.ask("unconstrain", data, _thetas(chain, shapes)) for chain in chains])
         ess_bulk, rhat = compare_chains(u.reshape(self.num_chains, length, -1))
         diagnostics = Diagnostics(
             sampler="Stan",
@@ -62,20 +61,16 @@ class StanSampler:
         return Draws.of(model, u[:num_draws], diagnostics)
 
 
-def _thetas(
-    chain: dict[str, np.ndarray], names: list[str], dims: list[list[int]], grows: list[str]
-) -> list[dict[str, object]]:
-    """A chain's draws as Stan takes initial values: by name, in their shapes; what grows with the table is left out."""
+def _thetas(chain: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]) -> list[dict[str, object]]:
+    """A chain's draws as Stan takes initial values: by name, in their shapes."""
     parts: dict[str, np.ndarray] = {}
-    for name, shape in zip(names, dims, strict=True):
-        if name in grows:
-            continue
+    for name, shape in shapes.items():
         entries = [name] if not shape else [f"{name}.{'.'.join(map(str, at))}" for at in _places(shape)]
         values = np.stack([chain[entry] for entry in entries], axis=1) if entries else np.zeros((len(chain["lp__"]), 0))
         parts[name] = values.reshape(len(values), *shape, order="F")
     return [{name: value[i].tolist() for name, value in parts.items()} for i in range(len(chain["lp__"]))]
 
 
-def _places(shape: list[int]) -> list[tuple[int, ...]]:
+def _places(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Indices from 1, the first fastest."""
     return [tuple(int(i) + 1 for i in at[::-1]) for at in np.ndindex(*shape[::-1])]

@@ -40,12 +40,12 @@ class Hdf5:
 
 def is_arviz(source: Any) -> bool:
     """Whether it has groups of posterior draws, as ArviZ's have."""
-    return hasattr(source, GROUP) or (type(source).__name__ in ("DataTree", "InferenceData"))
+    return hasattr(source, GROUP) or (type(source).__name__ in ("DataTree", "InferenceData", "Dataset"))
 
 
 def of_arviz(source: Any, name: str) -> LogLik:
     """The matrix in an InferenceData's or DataTree's log_likelihood group."""
-    group = getattr(source, GROUP, None)
+    group = source if type(source).__name__ == "Dataset" else getattr(source, GROUP, None)
     if group is None:
         raise InputError(
             f"log_lik must have a group {GROUP!r} (in PyMC pm.compute_log_likelihood makes it), found none"

@@ -77,9 +77,13 @@ class Mapped:
         return cls(path, Held(np.load(path, mmap_mode="r")).shape)
 
     def blocks(self) -> Iterator[Block]:
-        """Some draws at a time."""
-        draws, records = _extent(self.shape)
-        for draw, record in _corners(*self.shape):
+        """Some draws at a time; of a file that holds record after record (Fortran's order), some records."""
+        turned = np.load(self.path, mmap_mode="r").flags.f_contiguous
+        shape = self.shape[::-1] if turned else self.shape
+        extent = _extent(shape)
+        draws, records = extent[::-1] if turned else extent
+        for corner in _corners(*shape):
+            draw, record = corner[::-1] if turned else corner
             matrix = np.load(self.path, mmap_mode="r").reshape(self.shape)
             part = np.array(matrix[draw : draw + draws, record : record + records], np.float64)
             del matrix

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from alphasynth.errors import InputError
 
 ROW_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # what R and pandas put before the columns
+NUMBERED = re.compile(r"(.*?)[\[._]?(\d+)\]?$")
 SAMPLER = re.compile(r"__$")  # Stan's own columns: lp__, stepsize__
 
 
@@ -25,9 +26,14 @@ def chosen(names: Sequence[str], name: str) -> list[int]:
                 f"columns {name}.1, {name}.2, ... must be there without a gap, found some missing or twice"
             )
         return [i for _, i in sorted(numbered)]
-    if any(SAMPLER.search(other) for other in names):
+    named = [i for i, other in enumerate(names) if other not in ROW_NAMES]
+    if any(SAMPLER.search(names[i]) for i in named):
         raise InputError(f"a file of draws must hold columns {name}.1, {name}.2, ..., found none of that name")
-    return [i for i, other in enumerate(names) if not (i == 0 and other in ROW_NAMES)]
+    matches = [(match, i) for i in named if (match := NUMBERED.match(names[i]))]
+    numbers = {int(match[2]) for match, _ in matches}
+    if len({match[1] for match, _ in matches}) == 1 and len(matches) == len(named) == len(numbers):
+        return [i for _, i in sorted((int(match[2]), i) for match, i in matches)]  # V1, V2, ..., wherever they stand
+    return named
 
 
 def _count(start: int, numbered: Sequence[object]) -> list[int]:

@@ -80,6 +80,8 @@ def _of_values(source: Any, name: str) -> LogLik:
         names = [str(column) for column in columns]
         values = source.to_numpy()
         return Held(np.asarray(values)[:, chosen(names, name)])
+    if isinstance(source, np.ma.MaskedArray) and np.ma.is_masked(source):
+        raise InputError("log_lik must hold numbers, found entries that are masked")
     try:
         values = np.asarray(source)
     except ValueError:

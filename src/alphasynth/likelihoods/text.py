@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from alphasynth.likelihoods.matrix import AT_ONCE, Block
 from alphasynth.likelihoods.names import chosen
 
 DELIMITERS = ",;\t "
+WARM_UP = re.compile(r"#\s*save_warmup\s*=\s*(1|true)\b", re.IGNORECASE)  # CmdStan's word on what the file holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,8 @@ def open_text(path: Path, name: str) -> TextMatrix:
         _, start = next(_lines(path, False), (0, ""))
         delimiter = next((mark for mark in DELIMITERS if mark in start), ",")
         names = next(csv.reader([start], delimiter=delimiter), [])
-        header = not all(map(_is_number, names))
+        header = _is_header(names)
+        names = _with_row_names(path, delimiter, names) if header else names
         columns = chosen(names, name) if header else list(range(len(names)))
         lines = sum(1 for _ in _lines(path, header))
     except UnicodeDecodeError:
@@ -82,11 +85,34 @@ def open_text(path: Path, name: str) -> TextMatrix:
     return TextMatrix(path, delimiter, header, len(names), np.array(columns, np.int64), lines)
 
 
+def _is_header(names: list[str]) -> bool:
+    """Whether the first line holds names: no numbers, but for one before them, or the numbers of the columns.
+
+    >>> _is_header(["a", "b"]), _is_header(["0", "1", "2"]), _is_header(["-1.5", "-2"]), _is_header(["", "V1", "V2"])
+    (True, True, False, True)
+    """
+    numbers = [_is_number(name) for name in names]
+    if all(numbers):
+        counted = [str(i) for i in range(len(names) + 1)]
+        return len(names) > 1 and names in (counted[:-1], counted[1:])
+    if any(numbers[1:]):
+        raise InputError("the first line of log_lik must hold names or numbers, found some of both")
+    return True
+
+
+def _with_row_names(path: Path, delimiter: str, names: list[str]) -> list[str]:
+    """Names of all columns: R's write.table leaves out that of the row names."""
+    _, second = next(_lines(path, True), (0, ""))
+    return ["", *names] if second.count(delimiter) == len(names) else names
+
+
 def _lines(path: Path, skip_names: bool) -> Iterator[tuple[int, str]]:
     """Lines that hold something, with their numbers from 1."""
     with path.open(encoding="utf-8-sig") as file:
         for number, raw in enumerate(file, start=1):
             line = raw.strip("\r\n ")
+            if WARM_UP.match(line):
+                raise InputError("log_lik must be of draws alone, found warm-up among them (save_warmup)")
             if not line or line.startswith("#"):
                 continue
             if skip_names:

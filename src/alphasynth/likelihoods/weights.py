@@ -23,6 +23,7 @@ from alphasynth.privacy.accounting import epsilon_of
 from alphasynth.tables.records import Records
 
 LIKELIHOOD = LW()
+FEWEST = 5  # records with different F from which a line or a proportion is no accident
 ON_A_LINE = 1e-9  # weights that lie so near a straight line in F were made from that F
 
 
@@ -129,14 +130,19 @@ def bounds_from(
     kept = np.ones(matrix.shape[0], bool)
     highest, lowest = checked.highest, checked.lowest
     if thresh < 1:
-        by_draw = largest_by_draw(matrix, np.ones(matrix.shape[1]) if weighted else used)
+        # A record that some draw makes impossible takes no part: its weight will be 0.
+        possible = np.isfinite(larger(highest, lowest))
+        by_draw = largest_by_draw(matrix, np.where(possible, np.ones(matrix.shape[1]) if weighted else used, 0.0))
         kept = by_draw <= np.quantile(by_draw, thresh)
         highest, lowest = extremes(matrix, kept)
     largest = larger(highest, lowest)
     if weighted:
         largest = np.divide(largest, used, out=np.full(len(used), np.inf), where=used > 0)
     fit = _as_fit(identity_records(len(largest)), used, largest)
-    return Bounds(used, largest, fit.lipschitz, kept)
+    made = Bounds(used, largest, fit.lipschitz, kept)
+    if alpha is not None and not weighted:
+        _check_other(made)
+    return made
 
 
 def weights_from(
@@ -169,7 +175,6 @@ def weights_from(
             made = Weights(_frozen(rule(table, _as_fit(table, np.ones(table.n), np.zeros(table.n)))), None)
             continue
         bounds = bounds_from(matrix, alpha if made is None else made.alpha, **reading)
-        _check_other(bounds)
         table = _table_for(rule, records, response, bounds.n)
         fit = _as_fit(table, bounds.alpha, bounds.largest)
         made = Weights(_frozen(_settled(rule, fit)(table, fit)), bounds)
@@ -237,16 +242,17 @@ def _settled(rule: Rule, fit: JointFit) -> Rule:
 def _check_other(bounds: Bounds) -> None:
     """Refuse weights that were made from this very matrix: they are not those of the fit that it is of.
 
-    LW's are a straight line in F between 0 and 1, and no other fit's F lies on it.
+    LW's are a straight line in F, which falls; re-weighting's are in proportion to 1 / F. No other fit's F does that.
     """
     alpha, largest = bounds.alpha, bounds.largest
     between = (alpha > 0) & (alpha < 1) & np.isfinite(largest)
     x, y = largest[between], alpha[between]
-    if len(np.unique(x)) < 3 or np.ptp(y) <= ON_A_LINE:
+    if len(np.unique(x)) < FEWEST or np.ptp(y) <= ON_A_LINE:
         return
     low, high = np.argmin(x), np.argmax(x)
     line = y[low] + (y[high] - y[low]) * (x - x[low]) / (x[high] - x[low])
-    if np.abs(line - y).max() <= ON_A_LINE:
+    falls = y[low] > y[high] and np.abs(line - y).max() <= ON_A_LINE
+    if falls or np.ptp(x * y) <= ON_A_LINE * (x * y).max():
         raise InputError(
             "log_lik must be of the fit that had these weights, found the matrix that the weights were made from"
         )

@@ -132,16 +132,16 @@ def check_scale_and_shift(scale: float, shift: float) -> None:
         raise InputError(f"shift must be finite, found {found(shift)}")
 
 
-def checked_weights(alpha: Any) -> np.ndarray:
+def checked_weights(alpha: Any, name: str = "alpha") -> np.ndarray:
     """Weights of the user's own as numbers in [0, 1] that cannot be written to; raise `InputError`."""
     try:
         numbers = np.array(alpha, np.float64)
     except (TypeError, ValueError):
-        raise InputError("alpha must be one weight in [0, 1] per record, found what is not a number") from None
+        raise InputError(f"{name} must be one weight in [0, 1] per record, found what is not a number") from None
     if numbers.ndim != 1:
-        raise InputError(f"alpha must be one weight in [0, 1] per record, found {numbers.ndim} dimensions")
+        raise InputError(f"{name} must be one weight in [0, 1] per record, found {numbers.ndim} dimensions")
     if not ((numbers >= 0) & (numbers <= 1)).all():
-        raise InputError("alpha must be one weight in [0, 1] per record, found weights outside")
+        raise InputError(f"{name} must be one weight in [0, 1] per record, found weights outside")
     numbers.setflags(write=False)
     return numbers
 

@@ -269,7 +269,7 @@ class Given:
 
     def __post_init__(self) -> None:
         """Refuse weights that are not numbers in [0, 1]."""
-        object.__setattr__(self, "alpha", checked_weights(self.alpha))
+        object.__setattr__(self, "alpha", checked_weights(self.alpha, "given"))
         if not (is_finite(self.factor) and self.factor > 0):
             raise InputError(f"factor must be positive and finite, found {found(self.factor)}")
 

@@ -28,7 +28,7 @@ from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.databases import without_password
 from alphasynth.tables.opening import is_database, split_address
 from alphasynth.tables.records import Records
-from alphasynth.tables.text_cells import CSV_CELLS, WORDS
+from alphasynth.tables.text_cells import CSV_CELLS, WORDS, guarded
 
 ROWS_AT_A_TIME = 1_000_000
 MODEL = "model.toml"
@@ -218,7 +218,7 @@ def write_parameters(path: Path, synthesizer: Synthesizer) -> dict[str, Any]:
     """The m draws that the tables are made from, one line each; what the guarantee says of them."""
     fit, picked = synthesizer.trail_.fits[-1], synthesizer.picked_
     columns = {"draw": np.arange(1, len(picked) + 1), **_parameters(fit, picked)}
-    pcsv.write_csv(pa.table(columns), path)
+    pcsv.write_csv(pa.table({guarded(name): values for name, values in columns.items()}), path)
     return {
         "file": path.name,
         "columns": [name for name in columns if name != "draw"],

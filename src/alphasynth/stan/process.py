@@ -11,8 +11,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from alphasynth.errors import InputError
@@ -30,6 +32,7 @@ class _Process:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: subprocess.Popen[bytes] | None = None
+        self._folder = Path()
 
     def ask(self, code: str, what: str, *arguments: Any) -> Any:
         """What the worker answers; raise `StanError` with Stan's words."""
@@ -43,11 +46,11 @@ class _Process:
                 fine, answer = pickle.load(process.stdout)  # noqa: S301 # from our own process
             except (EOFError, BrokenPipeError, pickle.UnpicklingError):
                 self._running = None
-                _end(process)
+                _end(process, self._folder)
                 raise StanError("the Stan program must run to its end, found that its process died") from None
             except BaseException:  # an answer that nobody waits for would be taken for the next one's
                 self._running = None
-                _end(process)
+                _end(process, self._folder)
                 raise
         if not fine:
             raise StanError(f"the Stan program must run, found {_brief(answer)}")
@@ -58,33 +61,40 @@ class _Process:
             raise InputError("Stan must be installed: pip install 'alphasynth[stan]', found no PyStan")
         if shutil.which("g++") is None:
             raise InputError("Stan compiles with g++, found none")
-        command = [sys.executable, "-m", "alphasynth.stan.worker"]
+        self._folder = Path(tempfile.mkdtemp(prefix="alphasynth-stan-"))  # for its owner alone
+        command = [sys.executable, "-m", "alphasynth.stan.worker", str(self._folder), str(os.getpid())]
         # In a session of its own, so that the chains that it forks end with it.
         self._running = subprocess.Popen(  # noqa: S603
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
-        atexit.register(_end, self._running)
+        atexit.register(_end, self._running, self._folder)
         return self._running
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and all that it started."""
+def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """End the process and all that it started, and delete the draws that it had not read yet."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    for stream in (process.stdin, process.stdout):
+        with suppress(BrokenPipeError):
+            if stream is not None:
+                stream.close()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _brief(words: str) -> str:
-    """The line of Stan's words that says what is wrong; none of its lines quotes data but for single values it refuses.
+    """The line of Stan's words that says what is wrong, without numbers and paths.
 
-    A value that a declaration refuses is confidential, so that numbers after "is" and "but" go.
+    A value that a declaration refuses is confidential, and so may be what a program's own `reject` prints.
     """
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     telling = [
         line for line in lines if re.search(r"error|Exception|must|found|expect|undeclared", line, re.IGNORECASE)
     ]
     line = (telling or lines or ["nothing said"])[-1]
-    return re.sub(r"(?<=\bis )-?[\d.]+(e[+-]?\d+)?", "another", line)[:300]
+    line = re.sub(r"\(in [^)]*\)|'?/[^\s']+'?|(?:\w*(?:Exception|Error): ?)+", " ", line)
+    return " ".join(re.sub(r"-?\d[\d.]*(e[+-]?\d+)?", "...", line).split())[:300]
 
 
 _PROCESS = _Process()

@@ -52,14 +52,15 @@ class StanProgram:
     def _check_blocks(self) -> None:
         """Refuse a program whose text lacks what weighting needs."""
         bare = COMMENTS.sub("", self.code)
+        if re.search(r"^\s*#\s*include", self.code, re.MULTILINE):
+            raise InputError("a Stan program must be in one piece, found an #include: put its text there")
         data = _block(bare, "data")
         for part in ("y", "weights"):
             if not re.search(rf"\b{re.escape(self.called(part))}\b", data):
                 raise InputError(f"a Stan program must declare {self.called(part)!r} in its data block, found none")
-        if not re.search(rf"\b{re.escape(self.called('weights'))}\b", _block(bare, "model")):
+        if len(re.findall(rf"\b{re.escape(self.called('weights'))}\b", bare)) < 2:
             raise InputError(
-                f"a Stan program must multiply log-likelihoods by {self.called('weights')!r} in its model block, found "
-                "that it does not"
+                f"a Stan program must multiply log-likelihoods by {self.called('weights')!r}, found that it does not"
             )
         quantities = _block(bare, "generated quantities")
         for part, why in ((LOG_LIK, "one log-likelihood per record"), (Y_REP, "one new record beside each")):
@@ -73,7 +74,11 @@ class StanProgram:
 
     def data_for(self, y: np.ndarray, X: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
         """The data block's values for rows of a table; only what the program declares."""
-        whole = bool(re.search(rf"\bint\b[^;]*\b{re.escape(self.called('y'))}\b", _block(self._bare, "data")))
+        whole = self.counts
+        if whole and (y != np.floor(y)).any():
+            raise InputError(
+                f"{self.called('y')!r} is of whole numbers in the Stan program, found a column with others"
+            )
         rows: dict[str, Any] = {
             "n": len(y),
             "K": X.shape[1],
@@ -88,6 +93,11 @@ class StanProgram:
             if re.search(rf"\b{re.escape(self.called(part))}\b", declared)
         }
         return used | {name: _listed(value) for name, value in self.data}
+
+    @property
+    def counts(self) -> bool:
+        """Whether its response is of whole numbers, so that log-likelihoods are of probabilities."""
+        return bool(re.search(rf"\bint\b[^;]*\b{re.escape(self.called('y'))}\b", _block(self._bare, "data")))
 
     @property
     def _bare(self) -> str:
@@ -115,7 +125,9 @@ def _text(program: Any) -> str:
 
 def _block(code: str, name: str) -> str:
     """What stands between the braces of a block; nothing of one that is not there."""
-    start = re.search(rf"(?<!transformed\s)\b{name}\s*\{{", code)
+    words = r"\s+".join(name.split())
+    found_at = re.finditer(rf"(transformed\s+)?\b{words}\s*\{{", code)
+    start = next((match for match in found_at if match[1] is None), None)
     if start is None:
         return ""
     depth, place = 1, start.end()

@@ -1,7 +1,8 @@
 """The process that holds Stan: it takes requests on its standard input and answers on its standard output, as pickles.
 
-A process of its own, since Stan forks for its chains and prints as it likes. It keeps no draws: httpstan writes them
-to a folder of the user's, from which they are deleted as soon as they are read.
+A process of its own, since Stan forks for its chains and prints as it likes. It keeps no draws: httpstan writes them to
+files, which here are in a folder that only its owner can open, are deleted as soon as they are read, and go with the
+folder when this process or the one that started it ends, whatever ended it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,14 @@ import json
 import os
 import pickle
 import secrets
+import shutil
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from contextlib import chdir
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
@@ -130,8 +136,30 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
 
+def keep_fits_in(folder: Path) -> None:
+    """Have httpstan write draws there and not into its cache, which others may read."""
+    import httpstan.cache
+
+    def fit_path(name: str) -> Path:
+        return folder / f"{name.rsplit('/', maxsplit=1)[-1]}.jsonlines.gz"
+
+    httpstan.cache.fit_path = fit_path
+
+
+def end_with(parent: int, folder: Path) -> None:
+    """Wait until the process that started this one is gone; then end, with all that was forked, and leave nothing."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.killpg(0, signal.SIGKILL)
+
+
 def main() -> None:
-    """Serve on the standard streams; whatever Stan prints goes nowhere."""
+    """Serve on the standard streams; what Stan prints goes nowhere. Takes the folder of fits, and who started it."""
+    folder, parent = Path(sys.argv[1]), int(sys.argv[2])
+    os.umask(0o077)
+    keep_fits_in(folder)
+    threading.Thread(target=end_with, args=(parent, folder), daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

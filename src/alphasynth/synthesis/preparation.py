@@ -217,7 +217,7 @@ def _split(request: Request, records: Records) -> Records:
         if isinstance(rule, Given):
             if len(rule.alpha) != records.n:
                 raise InputError(
-                    f"alpha must have one weight per record, found {len(rule.alpha):,} for {records.n:,} records"
+                    f"given must have one weight per record, found {len(rule.alpha):,} for {records.n:,} records"
                 )
             records = records.split(rule.alpha)
     return records
