@@ -142,7 +142,7 @@ class BoundModel:
         """Refuse a log-likelihood without an upper bound; `who` needs one."""
         check_bounded(self, who)
 
-    def publicstarts(self) -> np.ndarray:
+    def public_starts(self) -> np.ndarray:
         """Where climbs begin that must know nothing of the table (starts, D)."""
         return starts(self.prior.size)
 
