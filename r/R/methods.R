@@ -8,8 +8,12 @@
 #' @export
 as.data.frame.alphasynth <- function(x, row.names = NULL, optional = FALSE, table = 1L, ...) {
   if (identical(table, "all")) {
+    if (".table" %in% names(x$tables[[1L]])) {
+      refuse("columns must not be named .table where tables are stacked, found one; take x$tables instead")
+    }
     numbers <- rep(seq_along(x$tables), vapply(x$tables, nrow, 1L))
-    return(cbind(.table = numbers, do.call(rbind, x$tables)))
+    columns <- c(list(.table = numbers), as.list(stacked(x$tables)))
+    return(structure(columns, class = class(x$tables[[1L]]), row.names = .set_row_names(length(numbers))))
   }
   if (!is.numeric(table) || length(table) != 1L || !table %in% seq_along(x$tables)) {
     found <- paste(format(table), collapse = ", ")
@@ -18,10 +22,18 @@ as.data.frame.alphasynth <- function(x, row.names = NULL, optional = FALSE, tabl
   x$tables[[table]]
 }
 
+# Tables below each other, with the labels of their columns, which rbind() may drop.
+stacked <- function(tables) {
+  whole <- do.call(rbind, tables)
+  for (name in names(whole)) attr(whole[[name]], "label") <- attr(tables[[1L]][[name]], "label", exact = TRUE)
+  whole
+}
+
 #' What of a run may leave
 #'
-#' The run without its confidential part, to be saved or passed on. Whether it should leave is for you to say: by the
-#' promise, which `print` shows.
+#' The run without its confidential part, to be saved or passed on. It holds the synthetic tables and public text, and
+#' nothing of the call that made it: no data, no rule, no formula with its environment. Whether it
+#' should leave is for you to say: by the promise, which `print` shows.
 #'
 #' @param x What [alphasynth()] gave.
 #' @return The same with nothing under `confidential`. A run with a `seed`, which others could repeat, is refused.
@@ -52,7 +64,7 @@ print.alphasynth <- function(x, ...) {
 summary.alphasynth <- function(object, ...) {
   kept <- object$confidential
   weights <- if (!is.null(kept)) rbind(alpha = stats::quantile(kept$alpha), bound = stats::quantile(kept$by_record))
-  columns <- summary(do.call(rbind, object$tables))
+  columns <- summary(stacked(object$tables))
   structure(list(run = object, columns = columns, weights = weights), class = "summary.alphasynth")
 }
 

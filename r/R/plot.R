@@ -9,13 +9,16 @@
 #' @return `x`, invisibly.
 #' @export
 plot.alphasynth <- function(x, which = if (is.null(x$confidential)) "columns" else "weights", data = NULL, ...) {
-  which <- match.arg(which, c("weights", "columns"))
+  if (!identical(which, "weights") && !identical(which, "columns")) {
+    refuse("which must be \"weights\" or \"columns\", found ", if (is.character(which)) "another" else class(which)[1])
+  }
+  if (!is.null(data) && !is.data.frame(data)) refuse("data must be a data frame, found ", class(data)[1])
   if (which == "weights") {
     if (is.null(x$confidential)) refuse("which must be \"columns\", since a strict mechanism has no weights")
     kept <- x$confidential
     scatter(rowMeans(as.matrix(kept$alpha)), kept$by_record, kept$overall, "weight alpha", ...)
   } else {
-    show_columns(do.call(rbind, x$tables), data)
+    show_columns(stacked(x$tables), data)
   }
   invisible(x)
 }

@@ -36,6 +36,7 @@ LW <- function(scale = 1, shift = 0) rule("LW", list(scale = scale, shift = shif
 #' @rdname rules
 #' @export
 CW <- function(radius, relative = FALSE, scale = 1, shift = 0, within = NULL) {
+  if (missing(radius)) refuse("radius must be given, since what is near depends on the data, found none")
   rule("CW", list(radius = radius, relative = relative, scale = scale, shift = shift, within = within))
 }
 
@@ -49,7 +50,10 @@ Reweight <- function(k = "auto", keep_zeros = FALSE) rule("Reweight", list(k = k
 
 #' @rdname rules
 #' @export
-Given <- function(alpha) rule("Given", list(alpha = alpha))
+Given <- function(alpha) {
+  if (missing(alpha)) refuse("alpha must be given, one weight for each record, found none")
+  rule("Given", list(alpha = alpha))
+}
 
 #' @export
 print.alphasynth_rule <- function(x, ...) {

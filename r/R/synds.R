@@ -7,8 +7,8 @@
 #' Public columns count as not synthesized, and text becomes factors, as `synthpop::syn` does with it. Fields that
 #' describe how synthpop synthesizes are there where these functions read them and say what was done here in a word.
 #' synthpop compares numbers, factors and logicals, not Dates: name the others in `vars`. Of a table with one column
-#' `utility.gen` wants its name in `vars` too. Labels of haven are dropped, which synthpop cannot handle: give it
-#' `haven::zap_labels()` of the original.
+#' `utility.gen` wants its name in `vars` too. Labels are dropped, since synthpop cannot handle haven's: give it
+#' `haven::zap_labels()` of the original. What SPSS's codes say is missing is `NA` in both.
 #'
 #' @param x What [alphasynth()] gave.
 #' @param data The original, or nothing. With it factors have the original's levels, in its order, before any others,
@@ -27,11 +27,12 @@ as_synds <- function(x, data = NULL) {
   if (!inherits(x, "alphasynth")) refuse("x must come from alphasynth(), found ", class(x)[1])
   if (!is.null(data) && !is.data.frame(data)) refuse("data must be a data frame, found ", class(data)[1])
   tables <- lapply(x$tables, function(table) {
+    class(table) <- "data.frame"
     labelled <- vapply(table, inherits, NA, "haven_labelled")
-    table[labelled] <- lapply(table[labelled], as.vector)
+    table[labelled] <- lapply(table[labelled], function(one) replace(as.vector(one), user_missing(one), NA))
     labels <- names(table)[vapply(table, function(one) is.character(one) || is.factor(one), NA)]
     table[labels] <- lapply(labels, function(name) beside(table[[name]], data[[name]]))
-    table
+    without_labels(table)
   })
   first <- tables[[1L]]
   m <- length(tables)
@@ -40,13 +41,20 @@ as_synds <- function(x, data = NULL) {
   # What is not synthesized comes first: the rest was made from it.
   visited <- order(method != "")
   value <- list(
-    call = x$call, m = m, syn = if (m == 1L) first else tables, method = stats::setNames(method, columns),
+    # Its functions print the call: this one is made of text, and holds no data.
+    call = call("alphasynth", formula = x$formula, mechanism = x$mechanism), m = m,
+    syn = if (m == 1L) first else tables, method = stats::setNames(method, columns),
     visit.sequence = stats::setNames(visited, columns[visited]), n = x$n, k = nrow(first), proper = TRUE,
     cont.na = stats::setNames(rep(list(NA), length(columns)), columns), strata.syn = NULL, obs.vars = columns,
     # Of a synthpop run the seed is a number; of one that may be released there is none.
     seed = if (x$releasable) NA else "set", rules = stats::setNames(rep(list(""), length(columns)), columns)
   )
   structure(value, class = "synds")
+}
+
+without_labels <- function(table) {
+  for (name in names(table)) attr(table[[name]], "label") <- NULL
+  table
 }
 
 # A factor whose levels stand as the original's do.

@@ -7,8 +7,9 @@
 #' `alpha`. For [CW()] give the values themselves as `records`; `loglik` may then be `NULL`. What a draw costs under
 #' the new weights shows in the fit that has them: [bounds_from()] its matrix.
 #'
-#' @param loglik A matrix, draws by records, of log p(x_i | theta_s); or the path of a file (.npy, .csv, .parquet,
-#'   .arrow, .nc), which is read in parts; or an rstan fit with `log_lik`.
+#' @param loglik A matrix, draws by records, of log p(x_i | theta_s); or an array, iterations by chains by records, as
+#'   `rstan::extract(fit, "log_lik", permuted = FALSE)` gives, all chains' iterations being draws; or the
+#'   path of a file (.npy, .csv, .parquet, .arrow, .nc), which is read in parts; or an rstan fit with `log_lik`.
 #' @param rule The [rule][rules] that makes the weights.
 #' @param alpha Weights that the fit had; all 1 unless told.
 #' @param weighted Whether the entries are multiplied by `alpha` already, as those of the paper's Stan script are.
@@ -31,9 +32,10 @@
 #' @export
 weights_from <- function(loglik, rule = LW(), alpha = NULL, weighted = FALSE, thresh = 1, records = NULL,
                          densities = FALSE, records_in = NULL) {
+  if (missing(loglik)) refuse(NO_LOGLIK)
   settings <- reading(alpha, weighted, thresh, densities, records_in)
   if (!is.null(records)) settings$records <- numeric_bytes("records", records)
-  told <- ask("weights_from", loglik_to_python(loglik), rule_to_python(rule), settings)
+  told <- ask("weights_from", loglik_to_python(loglik, records_in), rule_to_python(rule), settings)
   before <- if (is.null(told$before)) list(n = told$n) else bounds_of(told$before)
   structure(c(list(alpha = from_bytes(told$alpha)), before), class = "alphasynth_weights")
 }
@@ -47,9 +49,13 @@ weights_from <- function(loglik, rule = LW(), alpha = NULL, weighted = FALSE, th
 #' @return A list of class `alphasynth_bounds`, as [weights_from()] gives but for the new weights.
 #' @export
 bounds_from <- function(loglik, alpha = NULL, weighted = FALSE, thresh = 1, densities = FALSE, records_in = NULL) {
-  told <- ask("bounds_from", loglik_to_python(loglik), reading(alpha, weighted, thresh, densities, records_in))
+  if (missing(loglik)) refuse(NO_LOGLIK)
+  settings <- reading(alpha, weighted, thresh, densities, records_in)
+  told <- ask("bounds_from", loglik_to_python(loglik, records_in), settings)
   structure(bounds_of(told), class = "alphasynth_bounds")
 }
+
+NO_LOGLIK <- "loglik must be given, a matrix of log-likelihoods, found none"
 
 reading <- function(alpha = NULL, weighted = FALSE, thresh = 1, densities = FALSE, records_in = NULL) {
   if (inherits(alpha, "alphasynth_weights")) alpha <- alpha$alpha
@@ -71,14 +77,10 @@ bounds_of <- function(told) {
 # A raw vector of R's holds less than 2^31 bytes, so that a large matrix goes over in parts.
 LARGEST_PART <- 2^28
 
-loglik_to_python <- function(loglik, largest_part = LARGEST_PART) {
+loglik_to_python <- function(loglik, records_in = NULL, largest_part = LARGEST_PART) {
   if (is.null(loglik)) return(NULL)
-  if (inherits(loglik, "stanfit")) {
-    loglik <- tryCatch(
-      do.call(getExportedValue("rstan", "extract"), list(loglik, "log_lik"))$log_lik,
-      error = function(e) refuse("loglik must be of a Stan program that has log_lik, found none in this fit")
-    )
-  }
+  if (inherits(loglik, "stanfit")) loglik <- of_stan(loglik)
+  if (length(dim(loglik)) == 3L) loglik <- of_chains(loglik, records_in)
   if (is.character(loglik) && length(loglik) == 1L) return(path.expand(loglik))
   if (is.data.frame(loglik)) loglik <- as.matrix(loglik)
   if (!is.matrix(loglik) || !is.numeric(loglik)) {
@@ -89,6 +91,26 @@ loglik_to_python <- function(loglik, largest_part = LARGEST_PART) {
   starts <- seq(1, ncol(loglik), by = each)
   parts <- lapply(starts, function(start) to_bytes(loglik[, start:min(start + each - 1, ncol(loglik))]))
   list(rows = nrow(loglik), columns = ncol(loglik), parts = parts)
+}
+
+of_stan <- function(fit) {
+  tryCatch(
+    do.call(getExportedValue("rstan", "extract"), list(fit, "log_lik"))$log_lik,
+    error = function(e) refuse("loglik must be of a Stan program that has log_lik, found none in this fit")
+  )
+}
+
+# Iterations of all chains are draws. An array of a whole fit has parameters beside the log-likelihoods.
+of_chains <- function(loglik, records_in) {
+  if (identical(records_in, "rows")) {
+    refuse("an array of loglik must be iterations x chains x records, found records_in = \"rows\" beside it")
+  }
+  variables <- unique(sub("\\[.*$", "", dimnames(loglik)[[3L]]))
+  if (length(variables) > 1L && any(grepl("[", dimnames(loglik)[[3L]], fixed = TRUE))) {
+    refuse("an array of loglik must be of log-likelihoods alone, iterations x chains x records, found ",
+           length(variables), " variables in it")
+  }
+  matrix(loglik, ncol = dim(loglik)[3L])
 }
 
 #' @export

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +12,18 @@ import pytest
 
 import alphasynth as syn
 
-HOME = Path(__file__).parents[2] / "r" / "inst" / "python" / "alphasynth_bridge.py"
+HOME = Path(__file__).parents[2] / "r" / "inst" / "python"
 MISSING = np.iinfo(np.int32).min
+NA = 0x7FF00000000007A2  # R's, beside which any other NaN is NaN
 
 
 @pytest.fixture(scope="module")
 def bridge():
-    spec = importlib.util.spec_from_file_location("alphasynth_bridge", HOME)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(HOME))
+    try:
+        return importlib.import_module("alphasynth_bridge")
+    finally:
+        sys.path.remove(str(HOME))
 
 
 def column(kind, values, levels=()):
@@ -66,6 +69,12 @@ def test_whole_numbers_beyond_32_bits_are_doubles(bridge):
     (made,) = bridge.plain(pa.table({"x": pa.array([2**40, None], pa.int64())}))
     assert made["kind"] == "double"
     np.testing.assert_array_equal(np.frombuffer(made["bytes"]), [2.0**40, np.nan])
+    assert np.frombuffer(made["bytes"], np.uint64)[1] == NA
+
+
+def test_missing_numbers_are_na_to_the_bit(bridge):
+    (made,) = bridge.plain(pa.table({"x": pa.array([1.5, None])}))
+    assert np.frombuffer(made["bytes"], np.uint64).tolist() == [np.float64(1.5).view(np.uint64), NA]
 
 
 def test_a_matrix_comes_in_parts(bridge):
@@ -102,5 +111,38 @@ def test_an_error_is_one_sentence(bridge):
 def test_an_error_that_nobody_expected_tells_nothing_of_the_data(bridge):
     answer = bridge.call("bounds_from", {"rows": 2, "columns": 2, "parts": [bytearray(b"secret")]}, {})
     assert answer["kind"] == "ValueError"
-    assert answer["error"].startswith("this should not have happened: ValueError in alphasynth_bridge.py, line")
+    assert answer["error"].startswith("this should not have happened: ValueError in alphasynth_columns.py, line")
     assert "secret" not in answer["error"]
+
+
+def test_an_interrupt_that_r_noticed_is_one(bridge, monkeypatch):
+    """reticulate asks R whether one is pending; where R jumps out of that question, the answer is an error."""
+    names = {}
+    exec(compile("def ask(): raise RuntimeError('of R')", "/lib/R/reticulate/python/rpytools/call.py", "exec"), names)
+    monkeypatch.setitem(bridge.VERBS, "about", names["ask"])
+    with pytest.raises(KeyboardInterrupt):
+        bridge.call("about")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("Query interrupted")])
+def test_an_interrupt_that_python_or_duckdb_noticed_is_one(bridge, monkeypatch, error):
+    def stopped():
+        raise error
+
+    monkeypatch.setitem(bridge.VERBS, "about", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        bridge.call("about")
+
+
+def test_another_runtime_error_is_none(bridge, monkeypatch):
+    def broken():
+        raise RuntimeError("secret")
+
+    monkeypatch.setitem(bridge.VERBS, "about", broken)
+    assert bridge.call("about")["error"].startswith("this should not have happened: RuntimeError in test_r_bridge.py")
+
+
+def test_columns_in_a_formula(bridge):
+    assert bridge.call("columns_in", "y ~ C(sex) + `my age`:log(b)")["value"] == ["y", "b", "my age", "sex"]
+    assert bridge.call("columns_in", "y ~ foo(a)")["error"].startswith("'foo' is none of the functions")
+    assert bridge.call("columns_in", "y")["kind"] == "InputError"

@@ -1,20 +1,20 @@
-"""What the R package calls: columns come as bytes, answers go back as plain values, errors as one sentence.
-
-No NumPy array crosses the border as one: which NumPy versions reticulate can convert depends on its own version.
-"""
+"""What the R package calls: answers go back as plain values, errors as one sentence."""
 
 from __future__ import annotations
 
 import inspect
+import traceback
 import warnings
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+from alphasynth_columns import arrow, check_order, in_public_order, matrix, numbers, plain
 
 import alphasynth as syn
 from alphasynth.errors import found, place
+from alphasynth.models.formula_text import read_formula
 
 KNOWN = (syn.InputError, syn.DiagnosticsError, syn.CalibrationError)
 
@@ -31,74 +31,19 @@ def call(name: str, *arguments: Any) -> dict[str, Any]:
     except MemoryError:
         answer = {"error": "there is not enough memory for this", "kind": "MemoryError"}
     except Exception as error:  # noqa: BLE001 - R must not see a traceback, which may quote a confidential value
+        if interrupted(error):
+            raise KeyboardInterrupt from None
         answer = {"error": f"this should not have happened: {place(error)}", "kind": type(error).__name__}
     ours = (syn.SamplerWarning, syn.StrictWarning, syn.AuditWarning)
     answer["warnings"] = [str(one.message) for one in said if issubclass(one.category, ours)]
     return answer
 
 
-def arrow(columns: list[dict[str, Any]]) -> pa.Table:
-    """A table from R's columns: eight bytes of each number, four of each whole number, code, day or truth value."""
-    return pa.table([_column(one) for one in columns], names=[one["name"] for one in columns])
-
-
-def _column(one: dict[str, Any]) -> pa.Array:
-    values = np.frombuffer(one["bytes"], np.float64 if one["kind"] == "double" else np.int32)
-    gone = np.isnan(values) if one["kind"] == "double" else values == np.iinfo(np.int32).min
-    mask = gone if gone.any() else None
-    if one["kind"] in ("factor", "character"):
-        codes = pa.array(values - 1, pa.int32(), mask=mask)
-        made = pa.DictionaryArray.from_arrays(codes, pa.array(one["levels"], pa.string()), ordered=one["ordered"])
-        return made if one["kind"] == "factor" else made.cast(pa.string())
-    if one["kind"] == "logical":
-        return pa.array(values == 1, mask=mask)
-    return pa.array(values, pa.date32() if one["kind"] == "Date" else None, mask=mask)
-
-
-def plain(table: pa.Table) -> list[dict[str, Any]]:
-    """R's columns from a synthetic table; text and categories as codes and the levels that they may have."""
-    return [_plain(name, table.column(name).combine_chunks()) for name in table.column_names]
-
-
-def _plain(name: str, column: pa.Array) -> dict[str, Any]:
-    kind, levels = column.type, None
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        column = column.dictionary_encode()
-    if pa.types.is_dictionary(column.type):
-        levels, column = [str(level) for level in column.dictionary.to_pylist()], column.indices
-        word = "factor" if pa.types.is_dictionary(kind) else "character"
-    elif pa.types.is_boolean(kind):
-        word, column = "logical", column.cast(pa.int32())
-    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        word, column = "Date", column.cast(pa.date32()).cast(pa.int32())
-    else:
-        word = "integer" if pa.types.is_integer(kind) else "double"
-    gone = np.asarray(column.is_null())
-    if word == "double":
-        values = np.where(gone, np.nan, column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False))
-    else:
-        whole = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        if np.abs(whole).max(initial=0) <= np.iinfo(np.int32).max:
-            values = np.where(gone, np.iinfo(np.int32).min, whole + (levels is not None)).astype(np.int32)
-        else:  # R's integers have 32 bits
-            word, values = "double", np.where(gone, np.nan, whole.astype(np.float64))
-    return {"name": name, "kind": word, "bytes": bytearray(values.tobytes()), "levels": levels}
-
-
-def numbers(values: Any) -> bytearray:
-    """An array as R reads it: eight bytes each, column by column."""
-    return bytearray(np.asarray(values, np.float64).tobytes(order="F"))
-
-
-def matrix(rows: int, columns: int, parts: list[bytearray]) -> np.ndarray:
-    """R's matrix from the bytes of its columns, in parts."""
-    whole = np.empty((rows, columns), order="F")
-    start = 0
-    for part in parts:
-        block = np.frombuffer(part, np.float64).reshape((rows, -1), order="F")
-        whole[:, start : start + block.shape[1]] = block
-        start += block.shape[1]
-    return whole
+def interrupted(error: Exception) -> bool:
+    """Whether an error is an interrupt: reticulate's answer where R noticed it first, or DuckDB's words for it."""
+    last = PurePath(traceback.extract_tb(error.__traceback__)[-1].filename)
+    by_reticulate = last.parts[-2:] == ("rpytools", "call.py")
+    return isinstance(error, RuntimeError) and (by_reticulate or str(error) == "Query interrupted")
 
 
 def said(value: Any) -> Any:
@@ -144,9 +89,25 @@ def rule(told: dict[str, Any]) -> Any:
     return getattr(syn, told["name"])(**options)
 
 
+def columns_in(text: str) -> list[str]:
+    """The columns that a formula names, the response first; raise `InputError` with the reason alone."""
+    parsed = read_formula(text)
+    if parsed is None:
+        raise syn.InputError("there must be one ~, and before it one column as it stands")
+    return [parsed.response, *parsed.covariates]
+
+
+def _sort_rows(options: dict[str, Any]) -> bool:
+    asked = options.pop("sort_rows", False)
+    if not isinstance(asked, bool):
+        raise syn.InputError(f"sort_rows must be True or False, found {found(asked)}")
+    return asked
+
+
 def synthesize(formula: Any, columns: list[dict[str, Any]], mechanism: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Fit, and what came of it: tables and the public guarantee, and apart from them what is confidential."""
     options = {name: chosen(name, said(one)) for name, one in options.items()}
+    sort_rows = _sort_rows(options)
     strange = [name for name in options if name not in inspect.signature(syn.Synthesizer).parameters]
     if strange:
         raise syn.InputError(f"{strange[0]} is no option of alphasynth or of its mechanisms, found it")
@@ -155,11 +116,14 @@ def synthesize(formula: Any, columns: list[dict[str, Any]], mechanism: Any, opti
         mechanism = syn.Mechanism(label, rules=tuple(rule(one) for one in mechanism))
     if isinstance(formula, dict):
         formula = {name: said(one) for name, one in formula.items()}
-    made = syn.Synthesizer(formula, mechanism=mechanism, **options).fit(arrow(columns))
+    asked, table = syn.Synthesizer(formula, mechanism=mechanism, **options), arrow(columns)
+    if isinstance(asked, syn.Synthesizer) and not sort_rows:  # whole tables by Raked have no order
+        check_order(table, asked.used, asked.public)
+    made = asked.fit(table)
     release = made.release()
     public = release.guarantee
     return {
-        "tables": [plain(table) for table in release.tables],
+        "tables": [plain(in_public_order(one, public.public_columns) if sort_rows else one) for one in release.tables],
         "draws": release.draws,
         "guarantee": str(public),
         "mechanism": public.mechanism,
@@ -233,6 +197,7 @@ def about() -> dict[str, str]:
 
 VERBS: dict[str, Callable[..., Any]] = {
     "about": about,
+    "columns_in": columns_in,
     "synthesize": synthesize,
     "weights_from": weights_from,
     "bounds_from": bounds_from,

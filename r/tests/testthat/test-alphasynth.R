@@ -80,6 +80,7 @@ test_that("errors are one sentence", {
   fit <- function(...) alphasynth(y ~ 1, table, ..., family = "negative_binomial")
   expect_sentence(fit("LX"), "mechanism must be one of .*found 'LX'")
   expect_sentence(fit("LW", m = 1.5), "m must be a whole number of at least 1, found 1.5")
+  expect_sentence(fit("LW", m = NULL), "m must be a whole number of at least 1, found NULL")
   expect_sentence(fit("LW", sclae = 2), "sclae is no option")
   expect_sentence(fit("LW", 1, 2, 3), "must have names")
   expect_sentence(fit("LW", seed = mean), "options must be numbers, text, logicals or lists of these, found function")
@@ -89,6 +90,10 @@ test_that("errors are one sentence", {
   expect_sentence(fit(list(LW(), 3)), "rule must be one of LW")
   expect_sentence(fit("LW", epsilon = NA), "options must not be NA")
   expect_sentence(alphasynth(y ~ 1, table, "LW"), "family must be given")
+  expect_sentence(alphasynth(data = table, mechanism = "LW"), "formula must be given")
+  expect_sentence(alphasynth(y ~ 1, mechanism = "LW"), "data must be given")
+  expect_sentence(CW(), "radius must be given")
+  expect_sentence(Given(), "alpha must be given")
   expect_sentence(alphasynth(y ~ 1, table, family = "poisson"), "mechanism must be given")
   expect_sentence(alphasynth(z ~ 1, table, "LW", family = "poisson"), "column 'z' .* is not in the table")
   expect_sentence(alphasynth(y ~ 1, list(y = 1), "LW", family = "poisson"), "data must be a data frame, found list")
@@ -109,4 +114,34 @@ test_that("Python's warnings are R's", {
 test_that("conditions say of which kind they are", {
   need_python()
   expect_error(alphasynth(y ~ 1, counts(), "LX", family = "poisson"), class = "alphasynth_input_error")
+})
+
+test_that("the Python side's words are R's", {
+  expect_identical(alphasynth:::in_words_of_r("widen --limits or --max-rows-now"), "widen limits or max_rows_now")
+  expect_identical(alphasynth:::in_words_of_r("one (--public), found None"), "one (public = ), found NULL")
+  expect_identical(alphasynth:::in_words_of_r("say (--densities) if 'True', found True"), "say if 'True', found TRUE")
+  need_python()
+  table <- cbind(counts(), a = 1)
+  public <- "declared public \\(public = \\), since"
+  expect_sentence(alphasynth(y ~ a, table, "LW", family = "poisson"), public)
+  set.seed(5)
+  turned <- outer(rpois(30, 6), rgamma(40, 6), function(y, mu) dpois(y, mu, log = TRUE))
+  expect_sentence(bounds_from(turned), "^loglik must have one row per draw.*say records_in='rows', or say")
+  expect_sentence(bounds_from(-turned), "say densities = TRUE if the response")
+})
+
+test_that("figures refuse what they do not know", {
+  need_python()
+  made <- alphasynth(y ~ 1, counts(), "LW", family = "poisson")
+  expect_sentence(plot(made, which = "x"), "which must be \"weights\" or \"columns\"")
+  expect_sentence(plot(made, which = 3), "found numeric")
+  expect_sentence(plot(made, "columns", data = 3), "data must be a data frame, found numeric")
+})
+
+test_that("a column of the name that tables are numbered by is refused", {
+  need_python()
+  table <- data.frame(.table = rpois(40, 5))
+  made <- alphasynth(.table ~ 1, table, "LW", family = "poisson")
+  expect_identical(names(as.data.frame(made)), ".table")
+  expect_sentence(as.data.frame(made, table = "all"), "must not be named .table")
 })

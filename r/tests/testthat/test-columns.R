@@ -24,7 +24,9 @@ test_that("every type goes over and comes back as it was", {
   public <- setdiff(names(table), "visits")
   made <- alphasynth(visits ~ 1, table, "Scored", epsilon = 1, family = "poisson", public = public)
   back <- as.data.frame(made)
-  expect_identical(back[public], table[public])
+  # Not expect_identical(), to which NaN is NA.
+  expect_true(identical(back[public], table[public]))
+  expect_false(any(vapply(back, function(x) is.double(x) && any(is.nan(x)), NA)))
   expect_type(back$visits, "integer")
   expect_equal(dim(back), dim(table))
   expect_equal(names(back), names(table))
@@ -62,4 +64,48 @@ test_that("synthesized columns of a whole table have the original's types", {
 test_that("whole numbers beyond 32 bits are doubles", {
   made <- list(kind = "double", bytes = alphasynth:::to_bytes(c(2^40, NA)), levels = NULL)
   expect_identical(alphasynth:::from_python(made, 1L, NULL), c(2^40, NA))
+})
+
+test_that("missing numbers are NA, and a NaN becomes one", {
+  need_python()
+  set.seed(14)
+  table <- data.frame(y = rpois(40, 5), x = rnorm(40), big = c(NA, rep(2^40, 39)))
+  table$x[1:2] <- c(NA, NaN)
+  back <- as.data.frame(alphasynth(y ~ 1, table, "LW", family = "poisson", public = c("x", "big")))
+  expect_true(identical(back$x, replace(table$x, 2, NA)))
+  expect_true(identical(back$big, table$big))
+})
+
+test_that("text that is not what its encoding says is refused, not changed", {
+  bytes <- "\xfc"
+  Encoding(bytes) <- "bytes"
+  wrong <- "\xfc"
+  Encoding(wrong) <- "UTF-8"
+  for (text in c(bytes, wrong)) {
+    table <- data.frame(y = 1:2)
+    table$text <- c("a", text)
+    expect_sentence(alphasynth:::table_to_python(table, "y", "text"), "column 'text' must hold text.*known encoding")
+    expect_length(alphasynth:::table_to_python(table, "y"), 1)
+    table$text <- structure(1:2, levels = c("a", text), class = "factor")
+    expect_sentence(alphasynth:::table_to_python(table, "text"), "known encoding")
+    expect_sentence(alphasynth:::plain(text), "options must be text in a known encoding")
+    expect_sentence(alphasynth:::formula_text(text, "y"), "formula must be text in a known encoding")
+  }
+  latin <- "Z\xfcrich"
+  Encoding(latin) <- "latin1"
+  expect_identical(alphasynth:::to_python(latin, "town")$levels, list("Z\u00fcrich"))
+})
+
+test_that("an infinite Date is refused", {
+  table <- data.frame(y = 1:2, day = as.Date(c(0, Inf), origin = "1970-01-01"))
+  expect_sentence(alphasynth:::table_to_python(table, "day"), "column 'day' must hold finite Dates, found one that")
+  expect_silent(alphasynth:::table_to_python(table, "y"))
+})
+
+test_that("columns that a rule compares within are in use", {
+  need_python()
+  table <- data.frame(y = rpois(30, 4), when = .POSIXct(1:30))
+  for (rule in list(CW(1, within = "when"), SW(match = CW(1, within = "when")), list(CW(1, within = "when")))) {
+    expect_sentence(alphasynth(y ~ 1, table, rule, family = "poisson"), "column 'when' must hold .*found class POSIXct")
+  }
 })

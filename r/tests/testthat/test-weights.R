@@ -55,6 +55,19 @@ test_that("a matrix may have its records in rows", {
   expect_equal(bounds_from(t(likelihoods()), records_in = "rows")$by_record, bounds_from(likelihoods())$by_record)
 })
 
+test_that("an array has all iterations of all chains as draws", {
+  need_python()
+  log_lik <- likelihoods()
+  array <- array(log_lik, c(20, 2, ncol(log_lik)))
+  expect_equal(bounds_from(array), bounds_from(log_lik))
+  expect_equal(weights_from(array, LW()), weights_from(log_lik, LW()))
+  dimnames(array) <- list(NULL, c("chain:1", "chain:2"), paste0("log_lik[", seq_len(ncol(log_lik)), "]"))
+  expect_equal(bounds_from(array), bounds_from(log_lik))
+  dimnames(array)[[3]][ncol(log_lik)] <- "lp__"
+  expect_sentence(bounds_from(array), "log-likelihoods alone, .*found 2 variables")
+  expect_sentence(bounds_from(unname(array), records_in = "rows"), "iterations x chains x records, found records_in")
+})
+
 test_that("thresh drops draws", {
   need_python()
   log_lik <- likelihoods()
@@ -104,13 +117,15 @@ test_that("figures are drawn", {
 test_that("errors are one sentence", {
   need_python()
   log_lik <- likelihoods()
+  expect_sentence(weights_from(), "loglik must be given")
+  expect_sentence(bounds_from(alpha = 1), "loglik must be given")
   expect_sentence(weights_from(3), "loglik must be a matrix of numbers")
   expect_sentence(weights_from(list()), "loglik must be a matrix of numbers")
   expect_sentence(weights_from(matrix(0, 0, 3)), "must have draws and records, found 0 x 3")
   expect_sentence(weights_from(t(log_lik)), "transposed")
   expect_sentence(bounds_from(log_lik, weighted = NA), "options must not be NA")
   expect_sentence(weights_from(replace(log_lik, 1, NA)), "NaN")
-  expect_sentence(weights_from(-log_lik), "log_lik")
+  expect_sentence(weights_from(-log_lik), "^loglik must be")
   expect_sentence(weights_from("nothing.csv"), "found none at 'nothing.csv'")
   expect_sentence(bounds_from(log_lik, alpha = c(1, 1)), "alpha")
   expect_sentence(bounds_from(log_lik, alpha = "a"), "alpha must be numbers, found character")
