@@ -307,7 +307,7 @@ def test_help_has_an_example(command, capsys):
 
 def test_help_lists_the_choices(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    run("synthesize", "--help")
+    run("synthesize", "--help-all")
     shown = capsys.readouterr().out
     for names in (catalogue.MECHANISMS, catalogue.FAMILIES, catalogue.SAMPLERS):
         for name in names:

@@ -9,11 +9,13 @@ import typer
 
 from alphasynth import __version__
 from alphasynth.cli.audit import AUDITED, audit
+from alphasynth.cli.choose import choose
 from alphasynth.cli.compare import COMPARED, compare
 from alphasynth.cli.inspection import inspect
 from alphasynth.cli.ledger import ledger_app
 from alphasynth.cli.options import mechanism_options, options_of, with_options
 from alphasynth.cli.report import evaluate, report
+from alphasynth.cli.short_help import SHOWN, ShortHelp
 from alphasynth.cli.study import study
 from alphasynth.cli.synthesize import synthesize
 from alphasynth.cli.tune import TUNED, tune
@@ -22,7 +24,7 @@ from alphasynth.cli.weights import TAKEN, bound, weights
 app = typer.Typer(
     help="Synthetic tables from confidential microdata under a privacy budget.",
     epilog="Example: alphasynth synthesize salaries.csv --formula 'salary ~ 1' --family negative_binomial "
-    "--mechanism Censored --epsilon 4 --m 1 --out run",
+    "--epsilon 4 --out run",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -46,11 +48,11 @@ def _main(
 
 run = with_options(synthesize, mechanism_options())
 COMMANDS: dict[Callable[..., Any], str] = {
+    choose: "choose visits.csv --who anyone --what table --promise every-table",
     evaluate: "evaluate visits.csv run/release/synthetic_01.csv",
     report: "report run",
     study: "study contraction --size paper --out contraction",
-    run: "synthesize visits.parquet --formula 'visits ~ age + C(sex)' --public age,sex --family negative_binomial "
-    "--mechanism BW --epsilon 8 --m 1 --out run",
+    run: "synthesize visits.parquet --columns columns.toml --epsilon 4 --delta 1e-9 --out run",
     with_options(audit, options_of(run, AUDITED)): "audit salaries.csv --formula 'salary ~ 1' --family "
     "negative_binomial --mechanism LW --canary 100000",
     with_options(compare, options_of(run, COMPARED)): "compare --twin mean=100,phi=12,rows=1000 --formula 'y ~ 1' "
@@ -64,4 +66,5 @@ COMMANDS: dict[Callable[..., Any], str] = {
 }
 app.add_typer(ledger_app, name="ledger")
 for command, example in COMMANDS.items():
-    app.command(epilog=f"Example: alphasynth {example}")(command)
+    short = ShortHelp if command.__name__ in SHOWN else None
+    app.command(epilog=f"Example: alphasynth {example}", cls=short)(command)

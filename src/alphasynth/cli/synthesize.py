@@ -17,7 +17,8 @@ from alphasynth.cli.ledger import Json, LedgerOption
 from alphasynth.cli.options import TABLE, Delimiter, Encoding, Quiet, settings_of
 from alphasynth.privacy.accounting import counted
 from alphasynth.runs.interruption import SIGNALS
-from alphasynth.runs.settings import Settings
+from alphasynth.runs.settings import Settings, read_config
+from alphasynth.synthesis.choice import chosen
 
 if TYPE_CHECKING:
     from alphasynth.runs.run import Report
@@ -83,7 +84,11 @@ def synthesize(
         str | None, typer.Option(autocompletion=lambda: list(MECHANISMS), help=listing(MECHANISMS))
     ] = None,
     m: Annotated[
-        int | None, typer.Option("--m", help="Draws of parameters to release; epsilon adds up over them.")
+        int | None,
+        typer.Option(
+            "--m",
+            help="Draws of parameters to release, 1 unless told; epsilon adds up over them.",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder to make; must not exist.")] = None,
     epsilon: Annotated[
@@ -183,6 +188,8 @@ def synthesize(
     """Turn a confidential table into a run folder: release/ may be published, confidential/ must not."""
     given = {name: value for name, value in locals().items() if name not in ("options", "quiet", "as_json")}
     settings = settings_of(given | options)
+    if not (quiet or as_json or is_named(mechanism, config)):
+        typer.echo(textwrap.fill(chosen(settings.given).words, 110))
     if out is None:
         settings = settings.at(_free(Path(settings.out)))
     from alphasynth.cli.progress import shown_on
@@ -200,6 +207,11 @@ def synthesize(
         sys.stdout.flush()
     except OSError:  # no one listens, but the run stands
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def is_named(mechanism: str | None, config: Path | None) -> bool:
+    """Whether somebody named the mechanism, as an option or in the config file."""
+    return mechanism is not None or (config is not None and read_config(config).get("mechanism") is not None)
 
 
 def _free(path: Path) -> Path:

@@ -13,6 +13,7 @@ from typing import Any
 
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, OF_COLUMNS, OPTIONS, PRIORS, SAMPLERS
 from alphasynth.errors import InputError, found
+from alphasynth.synthesis.choice import with_choice
 
 # Settings that say what a model file says.
 OF_MODELS = ("formula", "family", "levels", "range", "whole", "missing")
@@ -69,16 +70,19 @@ class Settings:
     def of(cls, given: Mapping[str, Any]) -> Settings:
         """Settings from those given; raise `InputError` for what is missing, unknown or of the wrong type."""
         check_types(given)
-        needed = [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
-        missing = [name for name in needed if name not in given]
         _check_whole_table(given)
+        lacks = given.get("columns") is None and given.get("model") is None and given.get("formula") is None
+        given = given if lacks else with_choice(given)
+        needed = [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
+        missing = [name for name in needed if name not in given and name not in ("mechanism", "m")]
         if given.get("model") is None and given.get("columns") is None:
             missing += [name for name in ("formula", "family") if given.get(name) is None]
         if missing:
-            order = ("table", "formula", "family", "mechanism", "m", "out")
+            order = ("table", "formula", "family", "out")
             words = ", ".join(option(name) for name in sorted(missing, key=order.index))
-            beside = " (or --model)" if "formula" in missing else ""
-            raise InputError(f"a run needs {words}{beside}, found none")
+            beside = " (or --model, or --columns for a whole table)" if "formula" in missing else ""
+            start = "; alphasynth inspect TABLE --suggest columns.toml writes a start" if "formula" in missing else ""
+            raise InputError(f"a run needs {words}{beside}, found none{start}")
         values: dict[str, Any] = {
             name: _several(name, value) if isinstance(value, list | tuple) else value for name, value in given.items()
         }

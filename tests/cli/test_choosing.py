@@ -1,0 +1,145 @@
+"""The obvious way: a mechanism where none is named, three questions, help that can be read."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from alphasynth.cli.choose import Promise, What, Who, advise
+from alphasynth.cli.short_help import SHOWN
+from alphasynth.synthesis.choice import chosen
+from command_line import run
+
+POISSON = ["--formula", "visits ~ 1", "--family", "poisson"]
+LISTED = re.compile(r"^│ (?:\*  | {0,3})--([\w-]+)", re.MULTILINE)
+
+
+def guarantee(folder="run"):
+    return json.loads(Path(f"{folder}/release/guarantee.json").read_text())
+
+
+def test_one_column_is_drawn_exactly(table, capsys):
+    assert run("synthesize", table, *POISSON, "--epsilon", "4", "--no-report", "--out", "run") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Mechanism: Censored, since there is one column without covariates: its draws are exact" in shown
+    stated = guarantee()
+    assert (stated["mechanism"], stated["scope"], stated["m"], stated["epsilon"]) == ("Censored", "strict", 1, 4)
+    assert len(list(Path("run/release").glob("synthetic*"))) == 1
+
+
+def test_a_column_with_covariates_has_noisy_scores(table, capsys):
+    options = ["--formula", "visits ~ age", "--family", "poisson", "--public", "age"]
+    assert run("synthesize", table, *options, "--epsilon", "4", "--no-report", "--out", "run") == 0
+    assert "Mechanism: Scored, since the column has covariates" in " ".join(capsys.readouterr().out.split())
+    assert (guarantee()["mechanism"], guarantee()["scope"]) == ("Scored", "strict")
+
+
+def test_declared_columns_are_raked(alone, capsys):
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], 300), "age": rng.integers(18, 80, 300)})
+    people.to_csv("people.csv", index=False)
+    Path("columns.toml").write_text(
+        '[column.sex]\nlevels = ["f", "m"]\n[column.age]\nlimits = [18, 80]\nwhole = true\n'
+    )
+    assert run("synthesize", "people.csv", "--columns", "columns.toml", "--epsilon", "4", "--out", "run") == 0
+    assert "Mechanism: Raked, since columns of a whole table are declared" in " ".join(capsys.readouterr().out.split())
+    assert guarantee()["mechanism"] == "Raked"
+
+
+@pytest.mark.parametrize(
+    ("given", "mechanism"),
+    [
+        ({"formula": "y ~ 1", "family": "categorical", "levels": ["y=a|b|c|d"]}, "Censored"),
+        ({"formula": "y ~ 1", "family": "categorical", "levels": ["y=a|b|c|d|e"]}, "Scored"),
+        ({"formula": ["y ~ 1"], "family": ["ordinal"]}, "Scored"),
+        ({"formula": ("a ~ 1", "b ~ a"), "family": "poisson"}, "Scored"),
+        ({"model": "model.toml"}, "Scored"),
+        ({"formula": "`a ~ b` ~ 1", "family": "poisson"}, "Scored"),  # strict, whatever the name
+    ],
+)
+def test_public_facts_alone_decide(given, mechanism):
+    assert chosen(given).mechanism == mechanism
+
+
+def test_a_name_counts_first_and_is_not_explained(table, capsys):
+    options = [*POISSON, "--mechanism", "SW", "--alpha", "0.5", "--draws", "200", "--no-report", "--out", "run"]
+    assert run("synthesize", table, *options) == 0
+    assert "Mechanism:" not in capsys.readouterr().out
+    assert run("synthesize", "--config", "run/confidential/run.toml", "--out", "again") == 0
+    assert "Mechanism:" not in capsys.readouterr().out
+    assert guarantee("again")["mechanism"] == "SW"
+
+
+def test_without_epsilon_or_mechanism_there_is_nothing_to_promise(table, capsys):
+    assert run("synthesize", table, *POISSON, "--out", "run") == 2
+    assert "a run needs --epsilon, the policy's budget" in capsys.readouterr().err
+    assert run("synthesize", table, "--epsilon", "4", "--out", "run") == 2
+    assert "inspect TABLE --suggest columns.toml writes a start" in capsys.readouterr().err
+    assert not Path("run").exists()
+
+
+def test_help_shows_what_people_need_in_groups(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    assert run("synthesize", "--help") == 0
+    short = capsys.readouterr().out
+    assert len(SHOWN["synthesize"]) == 10
+    assert all(f"─ {group} ─" in short for group in set(SHOWN["synthesize"].values()))
+    assert "--help-all" in short
+    assert run("synthesize", "--help-all") == 0
+    whole = capsys.readouterr().out
+    assert "--tables-per-draw" in whole
+    assert "--tables-per-draw" not in short
+    assert run("synthesize", "--help") == 0
+    assert capsys.readouterr().out == short
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_what_help_shows_are_options(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    assert run(command, "--help") == 0
+    shown = set(LISTED.findall(capsys.readouterr().out)) - {"help"}
+    assert shown == {name.replace("_", "-") for name in SHOWN[command]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("who", "what", "promise"), list(product(Who, What, Promise)))
+def test_every_advice_is_a_command_that_runs(alone, who, what, promise):
+    """With the user's names in place of the capitals; an estimate is never advised for publication."""
+    rng = np.random.default_rng(1)
+    age, sex = rng.integers(18, 80, 200), rng.choice(["f", "m"], 200)
+    made = pd.DataFrame({"AGE": age, "SEX": sex, "COLUMN": rng.negative_binomial(3, 0.2, 200)})
+    made.to_csv("my table.csv", index=False)
+    advice = advise(who, what, promise, "my table.csv")
+    for command in advice.commands:
+        words = shlex.split(command)
+        assert words[0] == "alphasynth"
+        extra = ["--confirm-public", "all"] if "--columns" in words else []
+        less = ["--no-report"] if words[1] == "synthesize" else []
+        assert run(*words[1:], *extra, *less) == 0, command
+    strict = guarantee()["scope"] == "strict"
+    assert strict or promise is Promise.THIS
+    warned = any("Do not publish" in sentence for sentence in advice.words)
+    assert warned == (who is Who.ANYONE and not strict)
+
+
+def test_three_questions(alone, capsys, monkeypatch):
+    answers = iter(["7", "1", "table", "every-table"])
+    monkeypatch.setattr("alphasynth.cli.choose.can_ask", lambda: True)
+    monkeypatch.setattr("typer.prompt", lambda question: next(answers))
+    assert run("choose", "visits.csv") == 0
+    shown = capsys.readouterr().out
+    assert "A number from 1 to 3" in shown
+    assert "alphasynth inspect visits.csv --suggest columns.toml" in shown
+
+
+def test_where_nobody_can_be_asked_options_answer(alone, capsys, monkeypatch):
+    monkeypatch.setattr("alphasynth.cli.choose.can_ask", lambda: False)
+    assert run("choose") == 2
+    assert "--who must be one of anyone, partners, inside" in capsys.readouterr().err
