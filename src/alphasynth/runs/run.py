@@ -35,6 +35,7 @@ from alphasynth.synthesis.raked import RakedSynthesizer
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.writing import OF_SUFFIX, TEXT, Style, nothing, write_table
 from alphasynth.synthesizer import Synthesizer
+from alphasynth.tables.compressed import opened
 from alphasynth.tables.csv_files import Csv
 from alphasynth.tables.databases import DatabaseTable, canonical
 from alphasynth.tables.engine import FileTable
@@ -205,7 +206,7 @@ def _contents(address: str) -> Iterator[bytes]:
     if is_database(address):
         yield canonical(*split_address(address)).encode()
         return
-    with Path(address).open("rb") as file:
+    with opened(Path(address)) as file:  # a table is the same, compressed or not
         while part := file.read(1 << 20):
             yield part
 

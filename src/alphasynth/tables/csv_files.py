@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from alphasynth.errors import InputError, found
+from alphasynth.tables.compressed import inner_suffix, opened
 from alphasynth.tables.engine import MISSING, Column, Reading, quoted
 from alphasynth.tables.text_cells import NUMBER, unguarded, unguarded_sql
 
@@ -112,14 +113,14 @@ class Csv:
             raise InputError(f"encoding must be utf-8, latin-1 or utf-16, found {found(encoding)}")
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
             raise InputError(f"delimiter must be one character and no quote, found {found(delimiter)}")
-        with path.open("rb") as file:
+        with opened(path) as file:
             mark = file.read(2)
         if mark == b"\xfe\xff":
             raise InputError(f"{path.name} must be utf-8, latin-1 or little-endian utf-16, found big-endian utf-16")
         blank, header = _head(path, ENCODINGS[encoding.lower()])
         if not header.strip():
             raise InputError(f"{path.name} must have a header line, found an empty file")
-        likely = sorted(DELIMITERS, key=lambda mark: mark != "\t") if path.suffix.lower() == ".tsv" else DELIMITERS
+        likely = sorted(DELIMITERS, key=lambda mark: mark != "\t") if inner_suffix(path) == ".tsv" else DELIMITERS
         fields = {mark: _fields(header, mark) for mark in ((delimiter,) if delimiter else likely)}
         chosen = max(fields, key=lambda mark: len(fields[mark]))
         if not fields[chosen]:
@@ -197,7 +198,8 @@ class Csv:
 def _head(path: Path, encoding: str) -> tuple[int, str]:
     """Number of blank lines before the header, and the header line; lines go on inside quotes."""
     # newline="" keeps what ends a line as it stands.
-    with path.open(encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="") as file:
+    known = "utf-8-sig" if encoding == "utf-8" else encoding
+    with opened(path) as bytes_of, io.TextIOWrapper(bytes_of, encoding=known, newline="") as file:
         try:
             blank, line = 0, file.readline(LONGEST_HEADER)
             while line and not line.strip("\r\n"):

@@ -11,6 +11,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from alphasynth.errors import InputError, found, require_whole
+from alphasynth.tables.compressed import COMPRESSIONS, inner_suffix
 from alphasynth.tables.csv_files import AS_IT_IS, DATES, NUMBERS, TRUTHS, WHOLE, Csv, Kind, TextFormat
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.declared import Declared
@@ -23,17 +24,40 @@ from alphasynth.tables.statistical_files import READERS
 TEXT, PARQUET, ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 # A table at rest, whatever holds it.
 Stored = TypeVar("Stored")
-SUFFIXES = (*TEXT, *PARQUET, *ARROW, *READERS)
+SUFFIXES = (*TEXT, *(f".csv{kind}" for kind in COMPRESSIONS), *PARQUET, *ARROW, *READERS)
+DATABASES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")  # files that are named like a table's, FILE::table
+SQLITE = b"SQLite format 3\x00"
 
 
 def is_database(address: str) -> bool:
-    """Whether an address names a table of a database."""
-    return "://" in address
+    """Whether an address names a table of a database.
+
+    >>> is_database("postgres://host/db::visits"), is_database("visits.duckdb::visits"), is_database("visits.csv")
+    (True, True, False)
+    """
+    return "://" in address or _database_file(address) is not None
+
+
+def _database_file(address: str) -> Path | None:
+    """The file of an address FILE::table; None where it is another kind of address."""
+    file, mark, _ = address.rpartition("::")
+    return Path(file) if mark and "://" not in address and Path(file).suffix.lower() in DATABASES else None
+
+
+def _as_url(address: str) -> str:
+    """An address by URL; of a file that holds a database, told by its first bytes."""
+    file = _database_file(address)
+    if file is None:
+        return address
+    path = _existing(file)
+    with path.open("rb") as opened_file:
+        scheme = "sqlite" if opened_file.read(len(SQLITE)) == SQLITE else "duckdb"
+    return f"{scheme}://{path}::{address.rpartition('::')[2]}"
 
 
 def split_address(address: str) -> tuple[str, str]:
     """URL and table of a database's address; a message never shows it, since it may hold a password."""
-    url, _, table = address.rpartition("::")
+    url, _, table = _as_url(address).rpartition("::")
     if not table or "@" in table or not url.partition("://")[0].isidentifier():
         raise InputError("a table in a database must be addressed as URL::table, found no table or no kind of database")
     return url, table
@@ -131,7 +155,7 @@ def _existing(path: Path) -> Path:
 
 def _source(path: Path, text: TextFormat) -> Source:
     suffix = path.suffix.lower()
-    if suffix in TEXT:
+    if inner_suffix(path) in TEXT:
         return Csv.open(path, text)
     if suffix in PARQUET:
         return Parquet.open(path)
@@ -139,4 +163,6 @@ def _source(path: Path, text: TextFormat) -> Source:
         return Arrow.open(path)
     if suffix in READERS:
         return Statistical.open(path)
+    if suffix in DATABASES:
+        raise InputError(f"a table in a database file must be addressed as {path.name}::TABLE, found no table")
     raise InputError(f"a file must end in one of {', '.join(SUFFIXES)}, found {found(path.suffix)}")
