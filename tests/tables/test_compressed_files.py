@@ -37,10 +37,25 @@ def visits(alone):
         with sqlite3.connect(name) as file:
             table.to_sql("visits", file, index=False)
         file.close()
+    for name, rows in (("parts/year=2023/a.parquet", slice(0, 90)), ("parts/year=2024/b.parquet", slice(90, 200))):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        table[rows].to_parquet(name, index=False)
+    Path("parts/_SUCCESS").write_text("")
+    Path("parts/_old").mkdir()
+    table.to_parquet("parts/_old/c.parquet")
     return table
 
 
-DOORS = ["t.csv.gz", "T.CSV.GZ", "t.csv.zst", "t.tsv.gz", "t.duckdb::visits", "t.sqlite::visits", "t.db::visits"]
+DOORS = [
+    "parts",
+    "t.csv.gz",
+    "T.CSV.GZ",
+    "t.csv.zst",
+    "t.tsv.gz",
+    "t.duckdb::visits",
+    "t.sqlite::visits",
+    "t.db::visits",
+]
 
 
 @pytest.mark.filterwarnings("ignore:The 'future.infer_string' option")  # of the SQLite driver's own
@@ -51,6 +66,21 @@ def test_the_same_table_by_every_door(visits, door):
     own = made.fit(visits).trail_.fits[-1].records
     np.testing.assert_array_equal(np.sort(found.columns["visits"]), np.sort(own.columns["visits"]))
     assert found.n == own.n
+
+
+def test_keys_of_folders_are_no_columns(visits):
+    assert syn.open_table("parts").column_names == ("visits", "größe")
+
+
+def test_a_folder_that_changes_is_another_table(visits, capsys):
+    options = ["--formula", "visits ~ 1", "--family", "poisson", "--epsilon", "1", "--no-report", "--quiet"]
+    assert run("synthesize", "parts", *options, "--out", "one") == 0
+    assert list(Path("one/release").glob("synthetic_01.parquet"))
+    visits[:10].to_parquet("parts/more.parquet", index=False)
+    assert run("synthesize", "parts", *options, "--out", "two") == 0
+    capsys.readouterr()
+    assert run("ledger", "--json") == 0
+    assert [one["released"] for one in json.loads(capsys.readouterr().out)["datasets"]] == [1.0, 1.0]
 
 
 def test_an_encoding_inside_is_told(visits, capsys):
@@ -72,6 +102,11 @@ def test_compressed_or_not_it_is_one_table_to_the_ledger(visits, capsys):
 
 
 BROKEN = {
+    "empty": (lambda: Path("empty").mkdir(), "a folder must hold Parquet files, found none in 'empty'"),
+    "parts": (
+        lambda: pd.DataFrame({"visits": ["a"]}).to_parquet("parts/other.parquet"),
+        "must have the same columns and types",
+    ),
     "cut.csv.gz": (lambda: Path("cut.csv.gz").write_bytes(Path("t.csv.gz").read_bytes()[:40]), "must be|cannot"),
     "plain.csv.gz": (lambda: Path("plain.csv.gz").write_text("visits\n1\n"), "must be compressed by gzip"),
     "t.zip": (lambda: Path("t.zip").write_text("x"), "a file must end in one of"),

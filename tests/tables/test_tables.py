@@ -371,7 +371,7 @@ def test_a_truncated_parquet_file_gets_one_sentence(tmp_path):
     ("address", "options", "message"),
     [
         ("nowhere.csv", {}, "must be a file or URL::table, found none at 'nowhere.csv'"),
-        (".", {}, "found a folder"),
+        (".", {}, "a folder must hold Parquet files, found none"),
         ("t.xlsx", {}, "must end in one of .csv"),
         ("t.csv", {"unit": "person"}, "must be given together"),
         ("t.csv", {"max_rows": 2}, "must be given together"),

@@ -39,7 +39,7 @@ from alphasynth.tables.compressed import opened
 from alphasynth.tables.csv_files import Csv
 from alphasynth.tables.databases import DatabaseTable, canonical
 from alphasynth.tables.engine import FileTable
-from alphasynth.tables.files import Statistical
+from alphasynth.tables.files import Statistical, parts_of
 from alphasynth.tables.opening import is_database, split_address
 from alphasynth.tables.statistical_files import Labels, check_names
 
@@ -206,14 +206,15 @@ def _contents(address: str) -> Iterator[bytes]:
     if is_database(address):
         yield canonical(*split_address(address)).encode()
         return
-    with opened(Path(address)) as file:  # a table is the same, compressed or not
-        while part := file.read(1 << 20):
-            yield part
+    for path in parts_of(Path(address)):
+        with opened(path) as file:  # a table is the same, compressed or not
+            while part := file.read(1 << 20):
+                yield part
 
 
 def _state(address: str) -> tuple[int, ...]:
     """What changes when a file does."""
     if is_database(address):
         return ()
-    seen = Path(address).stat()
-    return (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+    seen = [path.stat() for path in parts_of(Path(address))]
+    return tuple(number for one in seen for number in (one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns))

@@ -15,6 +15,8 @@ from alphasynth.errors import ColumnTypeError, InputError
 from alphasynth.tables.engine import Column, Reading, quoted
 from alphasynth.tables.statistical_files import Labels, read_columns, read_labels, read_names
 
+PARQUET = (".parquet", ".pq")
+
 
 def typed(
     schema: pa.Schema, names: Sequence[str], levels: Callable[[str], pa.Array] | None = None
@@ -52,9 +54,17 @@ def numbered(size: int) -> str:
     return f"t({', '.join(f'c{i}' for i in range(size))})"
 
 
+def parts_of(path: Path) -> tuple[Path, ...]:
+    """A file by itself, or the Parquet files of a folder and of those in it, by name; none that begins with . or _."""
+    if not path.is_dir():
+        return (path,)
+    found = sorted(part for part in path.rglob("*") if part.suffix.lower() in PARQUET and part.is_file())
+    return tuple(part for part in found if not any(name[0] in "._" for name in part.relative_to(path).parts))
+
+
 @dataclass(frozen=True)
 class Parquet:
-    """A Parquet file."""
+    """A Parquet file, or a folder of parts of one table."""
 
     path: Path
     schema: pa.Schema
@@ -62,13 +72,21 @@ class Parquet:
 
     @classmethod
     def open(cls, path: Path) -> Parquet:
-        """Read the schema."""
+        """Read the schema, which all parts must share."""
         import pyarrow.parquet as pq
 
+        parts = parts_of(path)
+        if not parts:
+            raise InputError(f"a folder must hold Parquet files, found none in {path.name!r}")
         try:
-            return cls(path, pq.read_schema(path))
+            schemas = [pq.read_schema(part).remove_metadata() for part in parts]
         except (pa.ArrowException, OSError):
             raise InputError(f"{path.name} must be a Parquet file, found what cannot be read as one") from None
+        if any(schema != schemas[0] for schema in schemas):
+            raise InputError(
+                f"Parquet files of a folder must have the same columns and types, found others in {path.name!r}"
+            )
+        return cls(path, pq.read_schema(parts[0]))
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -78,13 +96,14 @@ class Parquet:
     def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Reading:
         """Read by DuckDB itself: only the columns in use, a group of rows at a time."""
         # Hive partitions off: in a folder called y=5 every y would be 5.
-        source = f"read_parquet({quoted(glob.escape(str(self.path)))}, hive_partitioning=false)"
+        listed = ", ".join(quoted(glob.escape(str(part))) for part in parts_of(self.path))
+        source = f"read_parquet([{listed}], hive_partitioning=false)"
         return Reading(f"{source} AS {numbered(len(self.schema.names))}", typed(self.schema, names, self._levels))
 
     def _levels(self, name: str) -> pa.Array:
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self.path) as file:
+        with pq.ParquetFile(parts_of(self.path)[0]) as file:
             groups = [i for i in range(file.num_row_groups) if file.metadata.row_group(i).num_rows]
             table = file.read_row_group(groups[0], columns=[name]) if groups else pa.table({})
         return first_levels(table.column(0) if table.num_columns else pa.chunked_array([], pa.string()))

@@ -16,12 +16,12 @@ from alphasynth.tables.csv_files import AS_IT_IS, DATES, NUMBERS, TRUTHS, WHOLE,
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.engine import FileTable, Source, connect
-from alphasynth.tables.files import Arrow, DuckDb, Parquet, Statistical
+from alphasynth.tables.files import PARQUET, Arrow, DuckDb, Parquet, Statistical
 from alphasynth.tables.frames import require
 from alphasynth.tables.grouping import Unit
 from alphasynth.tables.statistical_files import READERS
 
-TEXT, PARQUET, ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
+TEXT, ARROW = (".csv", ".tsv", ".txt"), (".arrow", ".feather", ".ipc")
 # A table at rest, whatever holds it.
 Stored = TypeVar("Stored")
 SUFFIXES = (*TEXT, *(f".csv{kind}" for kind in COMPRESSIONS), *PARQUET, *ARROW, *READERS)
@@ -94,7 +94,7 @@ def open_table(
         else:
             table = DatabaseTable.open(url, name, privacy, _key(seed))
     else:
-        source = _source(_existing(Path(address)), text)
+        source = _source(_existing(Path(address), folders=True), text)
         table = FileTable(source, connect(), privacy, in_order, sort_rows, _key(seed))
     if privacy is not None:
         require(table.column_names, [privacy.column], "the unit of privacy", table.names_are_public)
@@ -145,8 +145,8 @@ def _unit(column: str | None, max_rows: int | None) -> Unit | None:
     return Unit(column, require_whole("max_rows", max_rows))
 
 
-def _existing(path: Path) -> Path:
-    if not path.is_file():
+def _existing(path: Path, folders: bool = False) -> Path:
+    if not path.is_file() and not (folders and path.is_dir()):
         problem = "a folder" if path.is_dir() else "none"
         shown = repr(str(path)) if "@" not in str(path) else "that address"  # a mistyped URL may hold a password
         raise InputError(f"table must be a file or URL::table, found {problem} at {shown}")
@@ -155,9 +155,9 @@ def _existing(path: Path) -> Path:
 
 def _source(path: Path, text: TextFormat) -> Source:
     suffix = path.suffix.lower()
-    if inner_suffix(path) in TEXT:
+    if inner_suffix(path) in TEXT and not path.is_dir():
         return Csv.open(path, text)
-    if suffix in PARQUET:
+    if suffix in PARQUET or path.is_dir():
         return Parquet.open(path)
     if suffix in ARROW:
         return Arrow.open(path)
