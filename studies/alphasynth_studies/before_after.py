@@ -13,6 +13,7 @@ from alphasynth_studies.statements import Statement, orders, shares
 from alphasynth_studies.synthesizers import STATISTICS, Detail, Measured
 
 BEFORE, AFTER = ("Unweighted", "LW", "CW", "SW"), ("LW", "LW_final", "CW", "CW_final")
+RATIOS = {"LW_final": "LW", "CW_final": "CW", "SW": "LW"}  # whose Delta is called equivalent to whose
 WEIGHTED = ("LW", "CW", "SW", "LW_final", "CW_final")
 
 
@@ -38,7 +39,7 @@ class Told:
             here = "holds" if statement.holds(self.first) else "does not hold"
             share = outcome[statement.name]
             over = f", and holds on {share['holds']:,} of {share['of']:,} tables" if share["of"] > 1 else ""
-            words.append(f"“{statement.words}”: {here} here{over}.")
+            words.append(f"{statement.words}: {here} here{over}.")
         return " ".join(words)
 
 
@@ -55,10 +56,8 @@ def results_of(told: Told) -> dict[str, Any]:
             "epsilon_per_draw": told.epsilon,
             **{label: _synthesizer(found, label, "equal") for label in WEIGHTED},
         },
-        "delta_ratio": {
-            after: _spread([one.paper[after].delta / one.paper[before].delta for one in found])
-            for after, before in (("LW_final", "LW"), ("CW_final", "CW"), ("SW", "LW"))
-        },
+        "delta_ratio": {after: _ratio(found, after, before) for after, before in RATIOS.items()},
+        "first_table": {label: made.delta for label, made in told.first.paper.items()},
         "statements": shares(told.statements, found),
         "statements_at_equal_epsilon": shares([s for s in told.statements if s.of_utility], found, "equal"),
         "orders": {name: orders(found, setting) for name, setting in (("ours", "paper"), ("equal", "equal"))},
@@ -67,6 +66,12 @@ def results_of(told: Told) -> dict[str, Any]:
             for label in ("data", *BEFORE, "LW_final", "CW_final")
         },
     }
+
+
+def _ratio(found: Sequence[Measured], after: str, before: str) -> dict[str, float]:
+    """Delta of one over that of another, over tables, and the share of tables on which it exceeds 1."""
+    ratios = [one.paper[after].delta / one.paper[before].delta for one in found]
+    return {**_spread(ratios), "share_above": float(np.mean(np.array(ratios) > 1))}
 
 
 def interval_of(one: Measured, label: str, statistic: str) -> Interval:

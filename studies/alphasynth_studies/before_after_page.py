@@ -53,7 +53,7 @@ def scatter_before(told: Told, number: int) -> page.Block:
         for label in ("LW", "CW")
     ]
     drawn = figures.lipschitz_against_weight(_shown(told, ("LW", "CW")))
-    words = told.said("lw_more_efficient", "cw_low_bounds")
+    words = told.said("lw_mostly_high", "lw_more_efficient", "cw_low_bounds")
     title = "Lipschitz bound against weight, before re-weighting"
     return _counterpart(drawn, number, "scatter", title, f"{'; '.join(seen)}. {words}")
 
@@ -84,8 +84,7 @@ def weights_after(told: Told, number: int) -> list[page.Block]:
             number,
             "a_bounds",
             "Lipschitz bounds by record, before and after re-weighting",
-            f"Largest bounds: {', '.join(largest)}. "
-            + told.said(*(f"{stem}_final_{name}" for stem in stems for name in ("not_above", "nearer_largest"))),
+            f"Largest bounds: {', '.join(largest)}. " + told.said(*(f"{stem}_final_nearer_largest" for stem in stems)),
         ),
         _counterpart(
             _weights_by_record(told),
@@ -173,7 +172,7 @@ def all_before(told: Told, number: int) -> list[page.Block]:
             number,
             "a_weights",
             "Weights by record, before re-weighting",
-            f"Mean weights: {', '.join(means)}. {told.said('lw_more_efficient')}",
+            f"Mean weights: {', '.join(means)}.",
         ),
         bounds_before(told, number, "b_bounds"),
         _statistics(told, number, "c_quantiles", ("q15", "q90"), labels, ("lw_best",)),

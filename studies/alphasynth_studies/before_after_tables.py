@@ -101,7 +101,12 @@ def _error_figure(told: Told, setting: str, labels: Sequence[str]) -> Figure:
         means = [f"{label} {signed(float(np.mean(line)))}" for label, line in errors.items()]
         words.append(f"{name} {', '.join(means)}")
         panels.append(
-            Panel(name, "error", (Reference("no error", 0.0), *marks), f"{name}, mean error: {', '.join(means)}.")
+            Panel(
+                name,
+                f"error, in the unit of {told.detail.column}",
+                (Reference("no error", 0.0), *marks),
+                f"{name}, mean error: {', '.join(means)}.",
+            )
         )
     at = "settings of ours" if setting == "paper" else f"epsilon = {told.epsilon:g} per draw"
     return Figure(

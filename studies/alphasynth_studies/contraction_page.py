@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from alphasynth.pages import page
 from alphasynth.pages.marks import Figure, Line, Panel, Reference, short, violin
 from alphasynth.pages.palette import CONFIDENTIAL, colours
 from alphasynth.privacy.accounting import round_up
-from alphasynth_studies.expected import RARE
 from alphasynth_studies.local_bounds import ROUNDS
 from alphasynth_studies.many_databases import NAMES, Generator, M, Many, N, range_of
+from alphasynth_studies.scans.bounds import SCAN_HEADS, printed_words, scan_lines, scan_words
 from alphasynth_studies.study import figure_name
 from alphasynth_studies.synthesizers import LW
 
@@ -84,7 +84,7 @@ def _bounds_figure(generator: Generator, found: Many) -> Figure:
     )
     return Figure(
         figure_name(generator.bounds_figure, "bounds"),
-        f"Local Lipschitz bounds over databases, {generator.words}",
+        f"Local Lipschitz bounds over databases of {N:,} records, {generator.words}, LW at {LW.words} (ours)",
         f"The paper's Figure {generator.bounds_figure}: one bound per database; the dashed line is the paper's global "
         f"value. {seen}",
         (Panel("", "Delta of a database", (reference, *violins), seen),),
@@ -162,7 +162,7 @@ def over_n_section(generator: Generator, by_n: dict[int, Many], contraction: dic
     reference = Reference(f"the paper's global value, {generator.global_value:g}", generator.global_value)
     figure = Figure(
         f"over_n_{generator.name}",
-        f"LW's local bounds over n, {generator.words}",
+        f"LW's local bounds over n, {generator.words}, {LW.words} (ours)",
         "The paper shows n = 1,000 only and says that local bounds come arbitrarily near a global one as n grows. "
         f"{seen}",
         (Panel("", "Delta of a database", (reference, *violins), seen),),
@@ -180,74 +180,6 @@ def over_n_section(generator: Generator, by_n: dict[int, Many], contraction: dic
     table = page.table(f"Local bounds over n; above {generator.global_value:g}", heads, lines, series=True)
     return page.Section(
         f"{generator.name}-over-n", f"Over n, {generator.words}", (page.figure_block(figure), page.text(why), table)
-    )
-
-
-def printed_words(results: Mapping[str, Any]) -> str:
-    """What the dispersions as printed in Supp 5 give, beside those of section 3."""
-    printed, read = results["as_printed"]["LW"], results["mixture"]["LW"]
-    return (
-        "Supp 5 prints the dispersions (5, 5), which is no mixture; section 3 has (5, 20). At most one of them was "
-        f"used, so one is judged: (5, 20). At {LW.words} LW's local bounds have median "
-        f"{round_up(read['median_delta'])} with (5, 20), and {read['share_above_global']:.1%} of the databases lie "
-        f"above 6; with NB(100, 5) the median is {round_up(printed['median_delta'])}, and "
-        f"{printed['share_above_global']:.1%} lie above."
-    )
-
-
-def scan_lines(scan: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """A line for each setting of LW: medians, upper ends and shares above the paper's values, by generator."""
-    lines = []
-    for at, first in enumerate(scan["poisson"]):
-        cells = [first["words"]]
-        for name in ("poisson", "mixture", "as_printed"):
-            found = scan[name][at]["LW"]
-            cells += [round_up(found["median_delta"]), round_up(found["upper_delta"])]
-            cells.append(f"{found['share_above_global']:.0%}")
-        cells += [
-            f"{scan[name][at]['contraction'][kind]['value']:.2f}"
-            for name in ("poisson", "mixture")
-            for kind in ("spread_ratio", "drift")
-        ]
-        lines.append(tuple(cells))
-    return lines
-
-
-SCAN_HEADS = (
-    "settings of LW",
-    *("Poisson: median", "one in twenty above", "above 3.5"),
-    *("mixture: median", "one in twenty above", "above 6"),
-    *("NB(100, 5): median", "one in twenty above", "above 6"),
-    *("Poisson over n: spread", "median", "mixture over n: spread", "median"),
-)
-
-
-def scan_words(results: Mapping[str, Any]) -> str:
-    """Which settings give what the paper says of its two values."""
-    scan = results["scan"]
-    size = scan["poisson"][0]["LW"]["num_databases"]
-
-    def where(name: str, keeps: Callable[[Any], bool]) -> list[str]:
-        return [line["words"] for line in scan[name] if keeps(line["LW"])]
-
-    def listed(words: Sequence[str]) -> str:
-        return "; ".join(words) or "none of them"
-
-    few, upper = (where(name, lambda found: found["share_above_global"] <= RARE) for name in ("poisson", "mixture"))
-    around = where("mixture", lambda found: abs(found["median_delta"] - 6) <= 0.4)
-    ratios = [
-        f"{min(values):.2f} to {max(values):.2f} ({name}, {words})"
-        for name in ("poisson", "mixture")
-        for kind, words in (("spread_ratio", "spread"), ("drift", "median"))
-        for values in [[line["contraction"][kind]["value"] for line in scan[name]]]
-    ]
-    return (
-        f"The paper gives no c and g for LW. Here each setting is run on the same {size:,} databases (a third as many "
-        f"over n). At most one database in twenty lies above 3.5 (Poisson) at {listed(few)}; above 6 (mixture) at "
-        f"{listed(upper)}; above neither at {listed([words for words in few if words in upper])}. The mixture's median "
-        f"lies within 0.4 of 6 at {listed(around)}; together with nearly none above 3.5 at "
-        f"{listed([words for words in few if words in around])}. 'Over n' are ratios of the spread and of the median "
-        f"at the largest n to those at the smallest; over the settings they are {', '.join(ratios)}."
     )
 
 

@@ -57,7 +57,7 @@ class Expected:
         if ours is None or not math.isfinite(ours):
             return Line(self, None, UNTOLD)
         if self.kind == REMARK:
-            return Line(self, float(ours), _of_one_table(*(interval or (ours, ours))))
+            return Line(self, float(ours), of_one_table(float(ours)))
         if self.kind == CLAIM:
             return Line(self, float(ours), HOLDS if ours >= 1 - SURE else FAILS if ours <= SURE else UNDECIDED)
         near = {self._within(end) for end in (ours, *(interval or ()))}
@@ -70,15 +70,13 @@ class Expected:
         return abs(number - self.paper) <= self.tolerance + 1e-9 * max(abs(self.paper), 1.0)
 
 
-def _of_one_table(low: float, high: float) -> str:
-    """The verdict on a remark about one table, from the 95 % interval of the share of ours that it is true of.
+def of_one_table(share: float) -> str:
+    """The verdict on a remark about one table, from the share of our tables that it is true of.
 
-    >>> _of_one_table(0.6, 0.8), _of_one_table(0.96, 1.0), _of_one_table(0.0, 0.04), _of_one_table(0.01, 0.1)
-    ('not unusual', 'holds', 'does not hold', 'undecided')
+    >>> of_one_table(0.9), of_one_table(0.89), of_one_table(0.05), of_one_table(0.04)
+    ('holds', 'not unusual', 'not unusual', 'does not hold')
     """
-    if low >= RARE:
-        return HOLDS if low >= GENERAL else NOT_UNUSUAL
-    return FAILS if high < RARE else UNDECIDED
+    return HOLDS if share >= GENERAL else FAILS if share < RARE else NOT_UNUSUAL
 
 
 def plain(number: float) -> str:
@@ -105,10 +103,14 @@ class Line:
         """The verdict in words."""
         return f"{self.verdict} {self.on}" if self.verdict == DEPENDS else self.verdict
 
+    @property
+    def to_change(self) -> str:
+        """What was seen to change the verdict, then what might."""
+        return "; ".join(filter(None, (self.change, self.expected.change)))
+
     def flat(self) -> dict[str, Any]:
         """For a file: what was expected, ours, the verdict, what it depends on and what would change it."""
-        change = self.change or self.expected.change
-        return {**asdict(self.expected), "ours": self.ours, "verdict": self.shown, "change": change}
+        return {**asdict(self.expected), "ours": self.ours, "verdict": self.shown, "change": self.to_change}
 
 
 def found_in(results: Mapping[str, Any], name: str) -> float | None:

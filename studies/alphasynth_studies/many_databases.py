@@ -11,7 +11,7 @@ import numpy as np
 from alphasynth.evaluation.intervals import RESAMPLES, percentile_interval
 from alphasynth.models.coefficient_priors import ScaleMixturePrior
 from alphasynth.models.counts import NegativeBinomial, Poisson
-from alphasynth_studies.expected import FAILS, HOLDS, Expected, found_in, interval_in
+from alphasynth_studies.expected import FAILS, HOLDS, UNDECIDED, Expected, found_in, interval_in
 from alphasynth_studies.local_bounds import (
     ROUNDS,
     Bounds,
@@ -23,6 +23,7 @@ from alphasynth_studies.local_bounds import (
 )
 from alphasynth_studies.local_bounds import VALUES as SUPPORT
 from alphasynth_studies.scans.settings import LW_SETTINGS
+from alphasynth_studies.scans.turning import opposed
 from alphasynth_studies.statements import share_interval
 from alphasynth_studies.tables import mixture_log_pmf, poisson_log_pmf
 
@@ -121,27 +122,47 @@ def scan_bounds(clock: Clock, generator: Generator, size: tuple[int, tuple[int, 
     return lines
 
 
-def turning(scans: Mapping[str, Scan], expected: Sequence[Expected]) -> dict[str, dict[str, str]]:
+def turning(
+    scans: Mapping[str, Scan], expected: Sequence[Expected], second: Mapping[str, Expected]
+) -> dict[str, dict[str, str]]:
     """Numbers of Supp 5 that hold at some scanned setting of LW and do not at another; names start with the generator.
 
-    Of each: what it depends on, and at which scales c (with g = 0) it holds and does not.
+    Of each: what it depends on, and at which scales c (with g = 0) it holds and does not. `second` has another reading
+    of a number, by its name: that is shown beside it, and the verdict then depends on the reading as well.
     """
     turned = {}
     for one in expected:
-        generator, _, name = one.name.partition(".")
-        lines = [line for line in scans.get(generator, ()) if line["shift"] == 0]
-        by_scale = {
-            line["scale"]: one.beside(found_in(line, name), interval_in(line, name)).verdict
-            for line in sorted(lines, key=lambda line: float(line["scale"]))
-        }
-        inside, out = ([c for c, verdict in by_scale.items() if verdict == wanted] for wanted in (HOLDS, FAILS))
-        if inside and out:
-            listed = [" ".join(f"{c:g}," for c in scales).rstrip(",") for scales in (inside, out)]
+        verdicts = _by_scale(scans, one)
+        if not opposed(verdicts.values()):
+            continue
+        turned[one.name] = {"on": "c of LW", "change": _listed(verdicts)}
+        if one.name in second:
+            other = second[one.name]
             turned[one.name] = {
-                "on": "c of LW",
-                "change": f"holds at c = {listed[0]}; does not at c = {listed[1]} (g = 0; others undecided)",
+                "on": "c of LW and on the reading",
+                "change": f"as read here {_listed(verdicts)}; {other.what}: {_listed(_by_scale(scans, other))}",
             }
     return turned
+
+
+def _by_scale(scans: Mapping[str, Scan], expected: Expected) -> dict[float, str]:
+    """The verdict at each scanned scale c with g = 0."""
+    generator, _, name = expected.name.partition(".")
+    lines = [line for line in scans.get(generator, ()) if line["shift"] == 0]
+    return {
+        line["scale"]: expected.beside(found_in(line, name), interval_in(line, name)).verdict
+        for line in sorted(lines, key=lambda line: float(line["scale"]))
+    }
+
+
+def _listed(verdicts: Mapping[float, str]) -> str:
+    """At which scales a number holds, does not, or is undecided.
+
+    >>> _listed({0.7: "holds", 0.8: "undecided", 1.0: "does not hold"})
+    'holds at c = 0.7; does not hold at c = 1; undecided at c = 0.8 (g = 0)'
+    """
+    by = {word: [f"{c:g}" for c, verdict in verdicts.items() if verdict == word] for word in (HOLDS, FAILS, UNDECIDED)}
+    return "; ".join(f"{word} at c = {', '.join(scales)}" for word, scales in by.items() if scales) + " (g = 0)"
 
 
 def summary(delta: np.ndarray, global_value: float) -> dict[str, Any]:
@@ -229,12 +250,6 @@ def _ratio(
     pairs = [(of(rng.choice(above, len(above))), of(rng.choice(below, len(below)))) for _ in range(RESAMPLES)]
     resampled = [one / other for one, other in pairs if other > 0]  # a handful of values may all be drawn alike
     return {"value": of(above) / of(below), "standard_error": float(np.std(resampled))}
-
-
-def less_skewed_is_better(results: dict[str, Any]) -> float:
-    """1 if LW's largest error relative to a statistic is smaller on Poisson data than on the mixture."""
-    errors = [results[name]["LW"]["largest_relative_error"] for name in ("poisson", "mixture")]
-    return float(errors[0] < errors[1])
 
 
 def range_of(summary: dict[str, Any]) -> float:

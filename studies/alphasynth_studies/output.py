@@ -26,12 +26,13 @@ from alphasynth_studies.expected import (
     Line,
     plain,
 )
+from alphasynth_studies.scans.turning import RULE
 from alphasynth_studies.study import SEED, SETTINGS, Asked, Findings, Study
 
 RESULTS, EXPECTED, PAGE, FIGURES = "results.json", "expected.csv", "report.html", "figures"
 TOY = "Size 'toy' shows that the study runs. Its numbers are too few to judge the paper by."
 HEADS = ("what", "paper", "ours", "tolerance", "verdict", "place", "said", "reading", "settings of ours", "change")
-WORDS = {DEPENDS: "depend on a setting not given"}
+WORDS = {DEPENDS: "depend on what is not given"}
 KINDS = (HOLDS, FAILS, NOT_UNUSUAL, DEPENDS, CANNOT, UNDECIDED, FITTED, UNTOLD)
 
 
@@ -76,8 +77,7 @@ def summary(study: Study, asked: Asked, lines: Sequence[Line], mark: str = "") -
 def _cells(line: Line) -> tuple[str, ...]:
     e = line.expected
     numbers = (plain(e.paper), shown(line.ours), plain(e.tolerance))
-    change = line.change or e.change
-    return (e.what, *numbers, line.shown, e.place, e.said, reading(line), ", ".join(e.settings), change)
+    return (e.what, *numbers, line.shown, e.place, e.said, reading(line), ", ".join(e.settings), line.to_change)
 
 
 def reading(line: Line) -> str:
@@ -108,6 +108,17 @@ def verdicts(lines: Sequence[Line]) -> str:
 def counts(lines: Sequence[Line]) -> Counter[str]:
     """How many lines have each verdict."""
     return Counter(line.verdict for line in lines)
+
+
+def source(line: Line) -> tuple[str, ...]:
+    """The sentence of the paper's that a line is about, and its place; of a published number, the place alone."""
+    e = line.expected
+    return (e.place, e.said) if e.said and not e.said.startswith("[") else (e.place,)
+
+
+def sources(lines: Sequence[Line]) -> int:
+    """How many sentences and published tables lines are about."""
+    return len({source(line) for line in lines})
 
 
 def is_statement(line: Line) -> bool:
@@ -145,9 +156,10 @@ def build(study: Study, asked: Asked, findings: Findings, lines: Sequence[Line])
         page.note(
             "'Does not hold' means further from the paper's number than the tolerance; 'undecided' that its 95 % "
             "interval reaches over the edge; 'fitted' that settings were chosen, or a table made, so that it comes out;"
-            " 'not unusual' that a remark about one table is true of some of ours and not of nine in ten; 'depends on' "
-            "that another setting which the paper leaves open turns it; 'cannot be told' that the paper's data would be"
-            f" needed. Settings of ours: {'; '.join(f'{code}: {words}' for code, words in SETTINGS.items())}."
+            " 'not unusual' that a remark about one table is true of one of ours in twenty and not of nine in ten; "
+            "'depends on' that another setting or measure which the paper leaves open turns it; 'cannot be told' that "
+            f"the paper's data would be needed. {RULE}. Settings of ours: "
+            f"{'; '.join(f'{code}: {words}' for code, words in SETTINGS.items())}."
         ),
     )
     return _page(study, findings, opening)

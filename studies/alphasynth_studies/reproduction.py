@@ -1,57 +1,71 @@
 """docs/reproduction.md from the studies' results: `python -m alphasynth_studies.reproduction RESULTS DOCUMENT`.
 
-RESULTS is a folder with NAME.json for each study, and contraction-large.json where that was run too.
+RESULTS is a folder with NAME.json for each study, contraction-large.json where that was run too, and earlier.csv: the
+verdicts that the document had before the paper was read again.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from alphasynth.privacy.accounting import round_up
 from alphasynth_studies import NAMES, named_study
-from alphasynth_studies.contraction_page import BOUNDS, SCAN_HEADS, printed_words, scan_lines, scan_words
-from alphasynth_studies.expected import CANNOT, DEPENDS, FAILS, FITTED, HOLDS, UNDECIDED
+from alphasynth_studies.contraction_page import BOUNDS
+from alphasynth_studies.expected import CANNOT, DEPENDS, FAILS
 from alphasynth_studies.headline.document import part as headline
-from alphasynth_studies.markdown import Results, listed, numbers_and_statements, picture, rows, table
+from alphasynth_studies.markdown import (
+    Earlier,
+    Results,
+    before_and_now,
+    errors,
+    errors_caption,
+    held,
+    listed,
+    numbers_and_statements,
+    observed,
+    one_table,
+    orders,
+    picture,
+    rows,
+    table,
+)
 from alphasynth_studies.nb_mixture import PUBLISHED, middle
-from alphasynth_studies.output import KINDS, WORDS, counts, verdicts
+from alphasynth_studies.output import sources, verdicts
 from alphasynth_studies.salaries import HOW_IT_WAS_MADE
+from alphasynth_studies.scans.bounds import NAMES as GENERATORS
+from alphasynth_studies.scans.bounds import PAPER, SCAN_HEADS, printed_words, scan_lines, scan_words
 from alphasynth_studies.scans.page import HEADS, row_words, setting_lines
+from alphasynth_studies.scans.turning import RULE
 from alphasynth_studies.scans.units import sensitivity_words
 from alphasynth_studies.study import SETTINGS, Study
 from alphasynth_studies.synthesizers import LW, STATISTICS
 
 LARGE = "contraction-large"
 
-
-# Verdicts that this page had before the paper was read again, for comparison; of 125 lines.
-EARLIER = {HOLDS: 77, FAILS: 24, UNDECIDED: 9, FITTED: 15}
+EARLIER = "earlier.csv"
 
 
-def document(results: Mapping[str, Results]) -> str:
-    """The document; `results` by study, as their results.json say."""
+def document(results: Mapping[str, Results], earlier: Earlier) -> str:
+    """The document; `results` by study, as their results.json say, and the verdicts it had before."""
     found = {name: (named_study(name), results[name]) for name in NAMES}
-    parts = [_opening(found), _not_held(found)]
+    parts = [_opening(found, earlier), _not_held(found)]
     parts += [_mixture(*found["nb-mixture"]), _salary(*found["salary"])]
     parts.append(_contraction(*found["contraction"], results.get(LARGE)))
     parts.append(headline(*found["headline"]))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def _opening(found: Mapping[str, tuple[Study, Results]]) -> str:
+def _opening(found: Mapping[str, tuple[Study, Results]], earlier: Earlier) -> str:
     counted = "\n".join(
         f"- **{study.name}** ({study.place}{', ' + results['mark'] if results['mark'] else ''}): "
-        f"{verdicts(study.lines(results))}"
+        f"{verdicts(study.lines(results))} Sentences and tables that these lines are about: "
+        f"{sources(study.lines(results))}."
         for study, results in found.values()
     )
-    now = sum((counts(study.lines(results)) for study, results in found.values()), Counter[str]())
-    kinds = [kind for kind in KINDS if now[kind] or EARLIER.get(kind)]
-    lines = [(WORDS.get(kind, kind), str(EARLIER.get(kind, 0)), str(now[kind])) for kind in kinds]
-    lines.append(("all", str(sum(EARLIER.values())), str(sum(now.values()))))
     return f"""# The paper, reproduced
 
 The numbers and statements of the paper (Savitsky, Hu and Williams, *Vector-weighted Mechanisms for Utility Maximization
@@ -62,27 +76,26 @@ under Differential Privacy*) beside ours. This page is generated: `make reproduc
 
 {counted}
 
-| verdict | before the paper was read again | now |
-| --- | ---: | ---: |
-{rows(lines)}
-
-Before, remarks about one table were asked of nine tables in ten, and settings that the paper does not give were taken
-for its own.
+{before_and_now(found, earlier)}
 
 **How a verdict is made.** A *number* holds if ours lies within its tolerance, whose reason is our reading; if its 95 %
 interval reaches over the edge it is undecided. It is fitted if settings were chosen in sight of it, or a table was made
-to have it. A *remark* is about the one table that the paper shows, which is not published. It holds if it is true of
-nine of our tables in ten, and does not hold if it is true of fewer than one in twenty; between, a table such as the
-paper's is not unusual among ours, and the count says how usual. A *claim* is about the method; it is asked of means
-over our tables, and holds or does not if 97.5 % of resamples of the tables agree. A verdict *depends on* a setting if
-another setting that the paper leaves open turns it: a share of tables that moves by more than a half, means that
-change sides, or a number that leaves its tolerance. For section 3 those settings are tried that the table of Supp 3
-does not rule out, for section 4 and Supp 5 all that were scanned. It *cannot be told* if it turns with something that
-only the paper's own data would settle. Where a verdict names no setting that it depends
-on, none that was tried turns it.
+to have it. A *remark* is about the one table that the paper shows, which is not published. It holds if it is true of at
+least nine of our tables in ten, and does not hold if it is true of fewer than one in twenty; between, a table such as
+the paper's is not unusual among ours, and the count says how usual. A *claim* is about the method; it is asked of means
+over our tables, and holds or does not if 97.5 % of resamples of the tables agree. A verdict *depends on* a setting, or
+on the measure of utility, if another that the paper leaves open turns it, and *cannot be told* if it turns with what
+only the paper's own data would settle, such as the unit of salaries. {RULE}. For section 3 those settings are tried at
+which rows such as those of Supp 3 were seen, for section 4 and Supp 5 all that were scanned. Where a verdict names no
+setting that it depends on, none that was tried turns it.
 
-**Settings that are ours.** Of all settings the paper gives k = 0.95 for both applications, and n = 1,000 for section 4
-and Supp 5. Verdicts name the others by these letters:
+**Letters.** F of a record is its largest |log p(x | theta)| over the draws of the unweighted posterior, the f of
+Algorithm 1; M and m are the largest and the smallest F of a table. Delta is the largest of a table's by-record bounds,
+and epsilon is 2 Delta of one draw.
+
+**Settings that are ours.** Of the mechanisms' settings the paper gives k = 0.95 only, for both applications. Beside
+them it gives the mixture of section 3, n = 1,000 for section 4 and Supp 5, R = 100 databases (its list: 200), the
+priors of the negative binomial, and Stan as the sampler. Verdicts name ours by these letters:
 
 | | setting of ours |
 | --- | --- |
@@ -97,9 +110,10 @@ def _not_held(found: Mapping[str, tuple[Study, Results]]) -> str:
 
 {listed(found, FAILS, ("what came out", "what would change it"))}
 
-# What depends on a setting that the paper does not give
+# What depends on a setting or measure that the paper does not give
 
-The scans are below, with [section 3](#settings-of-lw-and-cw) and with [Supp 5](#settings-of-lw-and-local-bounds).
+The scans are below, with [section 3](#settings-of-lw-and-cw) and with [Supp 5](#settings-of-lw-and-local-bounds); the
+measures of utility with [the abstract](#utility-against-epsilon-abstract-section-42).
 
 {listed(found, DEPENDS, ("at our settings", "depends on"))}
 
@@ -137,9 +151,11 @@ Middle of the synthesizer's 95 % interval minus the middle of the data's; the pa
 
 {table(heads, lines, (2, 3, 4, 5, 6))}
 
-{picture("figure_03_scatter", "Lipschitz bounds against weights on one table, before and after re-weighting")}
+{picture("figure_03_scatter", f"Lipschitz bounds against weights. {one_table(results)}")}
 
-{picture("by_value", "Weights and Lipschitz bounds against the records' values, before and after re-weighting")}
+{picture("by_value", f"Weights and Lipschitz bounds against the records' values y. {one_table(results)}")}
+
+{observed(results)}
 
 ## Settings of LW and CW
 
@@ -151,48 +167,15 @@ Middle of the synthesizer's 95 % interval minus the middle of the data's; the pa
 
 ## Errors at our settings and at one epsilon
 
-{_errors(results)}
+{errors(results)}
 
-{picture("errors_equal", "Errors of four statistics over tables, five synthesizers at one epsilon")}
+{picture("errors_equal", errors_caption(results))}
 
-{_orders(results)}
+{orders(results)}
 
 ## All numbers and statements
 
 {numbers_and_statements(study, results)}"""
-
-
-def _errors(results: Results) -> str:
-    """Root mean squared errors and bounds, at both settings."""
-    names = (*STATISTICS, "sd")
-    lines = []
-    epsilon = results["equal_epsilon"]["epsilon_per_draw"]
-    settings = (("ours", results["our_settings"]), (f"epsilon {epsilon:g}", results["equal_epsilon"]))
-    for setting, made in settings:
-        for label, r in made.items():
-            if isinstance(r, Mapping):
-                errors = [_short(r["rmse"][name]) for name in names]
-                bound, weight = round_up(r["delta"]["mean"]), f"{r['mean_alpha']['mean']:.3f}"
-                lines.append((setting, label, bound, weight, *errors, f"{r['loss']['mean']:.2f}"))
-    heads = ("settings", "synthesizer", "Delta (mean)", "mean weight", *names, "all four, scaled")
-    words = (
-        f"Root mean squared errors of the statistics over {results['tables']:,} tables. Delta is the mean of what the "
-        "tables come to, 1,000 draws each; epsilon per draw is twice as much. The last column is the mean absolute "
-        "error of the paper's four statistics in half widths of the data's intervals."
-    )
-    return f"{words}\n\n{table(heads, lines, range(2, len(heads)))}"
-
-
-def _short(value: float) -> str:
-    return f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
-
-
-def _orders(results: Results) -> str:
-    words = []
-    for setting, name in (("ours", "at our settings"), ("equal", "at one epsilon")):
-        listed = "; ".join(f"{order} on {times:,}" for order, times in results["orders"][setting].items() if times)
-        words.append(f"{name} {listed}")
-    return f"Order of LW, CW and SW by that measure, least error first: {', and '.join(words)} of the tables."
 
 
 def _salary(study: Study, results: Results) -> str:
@@ -200,11 +183,20 @@ def _salary(study: Study, results: Results) -> str:
 
 {HOW_IT_WAS_MADE if results["stand_in"] else ""}
 
-{sensitivity_words(results["sensitivity"])}
+{sensitivity_words(results)}
 
-{_errors(results)}
+Share of {results["tables"]:,} tables on which a reading holds, by variant of the salaries:
 
-{_orders(results)}
+{held(results)}
+
+The skewness of the salaries is {results["skewness"]["salaries"]:.1f} (mean over tables), that of the tables of section
+3 is {results["skewness"]["mixture"]:.1f}.
+
+{observed(results)}
+
+{errors(results)}
+
+{orders(results)}
 
 ## All numbers and statements of section 4
 
@@ -215,17 +207,21 @@ def _contraction(study: Study, results: Results, large: Results | None) -> str:
     heads = ("generator", "synthesizer", *BOUNDS, "above", "share above")
     lines = []
     for run in (results, *([large] if large else [])):
-        for name, value in (("poisson", 3.5), ("mixture", 6.0)):
+        for name, (value, _) in PAPER.items():
             for label in ("Unweighted", "LW", "LW_final"):
-                lines.append((name, *_bounds(run[name][label], label), f"{value:g}", _share(run[name][label])))
+                lines.append(
+                    (GENERATORS[name], *_bounds(run[name][label], label), f"{value:g}", _share(run[name][label]))
+                )
     over = []
     for run in (results, *([large] if large else [])):
-        for name in ("poisson", "mixture"):
+        for name in PAPER:
             for n, by_label in run[name]["over_n"].items():
-                over.append((name, f"{int(n):,}", *_bounds(by_label["LW"], None), _share(by_label["LW"])))
+                over.append((GENERATORS[name], f"{int(n):,}", *_bounds(by_label["LW"], None), _share(by_label["LW"])))
     databases, median, *rest = BOUNDS
     over_heads = ("generator", "n", databases, f"{median} of LW", *rest, "share above")
     extremes = (large or results)["mixture"]["extremes"]
+    size = results["mixture"]["LW"]["num_databases"]
+    ours = f"LW at {LW.words}, which are ours. Dashed: the paper's value for 1,000 records, 6"
     where = "" if large is None else f" The larger run was made on one {large['device']}."
     return f"""{_intro(study, results)}
 
@@ -235,11 +231,11 @@ At {LW.words}. "Above" is the global value that the paper gives for LW.{where}
 
 {table(heads, lines, range(2, len(heads)))}
 
-{picture("figure_13_bounds", "Local bounds of 100 databases from the mixture; the dashed line is the paper's value")}
+{picture("figure_13_bounds", f"Local bounds of {size:,} databases of 1,000 records from the mixture; {ours}")}
 
 ## Local bounds over n
 
-{picture("over_n_mixture", "LW's local bounds of databases of 100 to 10,000 records from the mixture")}
+{picture("over_n_mixture", f"LW's local bounds of databases of 100 to 10,000 records from the mixture; {ours}")}
 
 {table(over_heads, over, range(1, len(over_heads)))}
 
@@ -285,11 +281,17 @@ def _share(summary: Results) -> str:
     return f"{summary['share_above_global']:.1%}"
 
 
+def earlier_verdicts(folder: Path) -> Earlier:
+    """The verdicts that the document had before the paper was read again, by study and name."""
+    with (folder / EARLIER).open(encoding="utf-8") as stream:
+        return {(line["study"], line["name"]): line["verdict"] for line in csv.DictReader(stream)}
+
+
 def main(folder: Path, target: Path) -> None:
     """Read the results and write the document."""
     names = [name for name in (*NAMES, LARGE) if (folder / f"{name}.json").exists()]
     results = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names}
-    target.write_text(document(results), encoding="utf-8")
+    target.write_text(document(results, earlier_verdicts(folder)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ SETTINGS = {
     "CW": "radius 0.3 of the value, c = 1.5, g = 0.1 for CW and CW_final; the paper gives none of them",
     "U": "utility is the mean absolute error of the four statistics in half widths of the data's intervals, or of the "
     "statistic named; the paper shows violins, densities and intervals, and names no measure",
-    "G": "Supp 5's Poisson has mu = 100 and a Poisson model, its mixture shares 0.2 and 0.8 and dispersions (5, 20)",
+    "G": "Supp 5's Poisson has mu = 100 and a Poisson model, its mixture has shares 0.2 and 0.8; Supp 5 prints the "
+    "dispersions (5, 5), and we take section 3's (5, 20), since two equal ones are no mixture",
     "D": "a stand-in for the survey's sample, in dollars, with ten salaries of 0",
 }
 Tell = Callable[[str, int, int], None]  # what is being done, steps done, steps in all

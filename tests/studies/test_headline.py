@@ -13,7 +13,8 @@ from alphasynth.errors import InputError
 from alphasynth.evaluation.values import Values
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.synthesizer import Synthesizer
-from alphasynth_studies.headline import curves, removals, words
+from alphasynth_studies.expected import FAILS, HOLDS, UNDECIDED
+from alphasynth_studies.headline import curves, removals, turning, words
 from alphasynth_studies.headline.measured import LABELS, OPTIONS, Database, Plan, Point, _Data
 from alphasynth_studies.tables import mixture_table
 
@@ -93,7 +94,7 @@ def test_errors_by_hand():
 
 
 def point(claimed, audited, error):
-    return Point(claimed, audited, error, error, error, error)
+    return Point(claimed, audited, error, error, error, error, claimed / 3)
 
 
 def database(shift=0.0):
@@ -177,21 +178,127 @@ def test_the_best_and_those_near(results):
 def test_sentences(results):
     said = words.findings(results)
     assert said[0] == (
-        "Re-weighting, at equal claimed epsilon: LW_final errs less than LW at 2, more at 4; CW_final errs less than "
-        "CW at none, more at none, and cannot be told from it at 4."
+        "Re-weighting, at equal claimed epsilon, told by intervals: LW_final errs less than LW at 2, more at 4; "
+        "CW_final errs less than CW at none, more at none, and cannot be told from it at 4."
     )
     assert said[2] == "Least error at equal claimed epsilon: 2: LW_final; 4: LW."
-    assert "Unweighted claims 30.00 and loses 4.00" in said[4]
-    assert "Loss above the claim, of all databases and epsilons: LW 3 of 6." in said[4]
-    assert "Below an epsilon of about 8.0" in said[5]
-    assert "as for 90% of the records here" in said[5]
+    assert said[4].endswith("has LW at 0 of 0, LW_final at 0 of 0, CW at 0 of 0, CW_final at 0 of 0.")
+    assert "Unweighted claims 30.00 and loses 4.00" in said[5]
+    assert "Loss above the claim, of all databases and epsilons: LW 3 of 6." in said[5]
+    assert "LW_final, from LW at our settings whatever the epsilon: 0.67 at 2, 1.33 at 4; above 1 at 4." in said[6]
+    assert "Below an epsilon of about 8.0" in said[7]
+    assert "as for 90% of the records here" in said[7]
     lines = {line[0]: line[1:] for line in words.errors(results, "claimed").lines}
     assert lines["SW"] == ("not reached", "not reached")
     assert lines["CW"] == ("not reached", "2.13 ± 0.18")
     assert list(lines) == [label for label in LABELS if label != "Unweighted"]
     losses = {line[0]: line[1:] for line in words.losses(results).lines}
     assert losses["LW"] == ("1.00, 1.00", "5.00, 5.00; above on 3")
-    assert words.overall([results, results])[0] == (
-        "At equal claimed epsilon LW_final errs less than LW at 2 of 4 places, more at 2, and cannot be told from it "
-        "at 0."
+    assert words.overall([results, results])[1] == (
+        "At equal claimed epsilon, told by intervals, LW_final errs less than LW at 2 of 4 places, more at 2, and "
+        "cannot be told from it at 0."
     )
+
+
+def test_the_scalar_weight_is_compared_where_both_are():
+    """SW is at 4 with an error between those of LW and CW."""
+    found = [database(shift) for shift in (0.0, 0.1)]
+    for one in found:
+        one.points["SW"][4.0] = point(4, 1.0, 1.2 + one.unweighted.one_table - 0.9)
+    told = words.overall([curves.results_of(found, (2.0, 4.0))] * 2)[0]
+    assert told == (
+        "At equal claimed epsilon the mean error is below SW's under LW at 2 of 2, LW_final at 0 of 2, CW at 0 of 2, "
+        "CW_final at 0 of 2 places."
+    )
+
+
+def test_losses_above_the_claim_that_no_cell_shows_are_said_to_be_so():
+    """CW is at 4 on one database of three, above its claim there."""
+    found = [database(shift) for shift in (0.0, 0.1, 0.3)]
+    for one in found[1:]:
+        del one.points["CW"][4.0]
+    found[0].points["CW"][4.0] = point(4, 5.0, 2)
+    results = curves.results_of(found, (2.0, 4.0))
+    assert "CW 1 of 1 (1 of them where too few databases are for a loss to be shown)" in words.findings(results)[5]
+    assert {line[0]: line[2] for line in words.losses(results).lines}["CW"] == "on 1 of 3"
+
+
+# What turns a claim.
+
+
+def places(**told):
+    return {place[1:]: {"verdict": verdict} if verdict else {"databases": 3} for place, verdict in told.items()}
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        ({"_2": "less", "_4": "less", "_8": None}, HOLDS),
+        ({"_2": "less", "_4": "cannot be told"}, UNDECIDED),
+        ({"_2": "less", "_4": "more"}, FAILS),
+        ({"_2": None}, UNDECIDED),
+    ],
+)
+def test_a_claim_of_every_epsilon(told, verdict):
+    assert turning.verdict_of(places(**told)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "turns"),
+    [
+        ({"_2": "less", "_4": "more"}, {"_2": "less", "_4": "less"}, True),  # does not hold, and holds
+        ({"_2": "more", "_4": "more"}, {"_2": "less", "_4": "cannot be told"}, True),  # contrary at 2
+        ({"_2": "more", "_4": "less"}, {"_2": "cannot be told", "_4": "less"}, False),  # undecided is not contrary
+        ({"_2": "more"}, {"_4": "less"}, True),  # other epsilons are reached: does not hold, and holds
+        ({"_2": "less"}, {"_2": "less"}, False),
+        ({"_2": "more", "_4": "less"}, {"_2": "more", "_4": "less"}, False),
+    ],
+)
+def test_a_claim_turns_between_measures_or_units(one, other, turns):
+    assert turning.turns(places(**one), places(**other)) == turning.turns(places(**other), places(**one)) == turns
+
+
+def _claimed(**by_measure):
+    named = {measure: places(_2="more") for measure in ("one_table", "all_tables", "sd", "ecdf")} | by_measure
+    return {before: {"by_measure": named} for before in ("LW", "CW")}
+
+
+def test_units_and_measures_that_turn_a_claim_are_named():
+    """By the standard deviation re-weighting errs less; so it does without salaries of 0."""
+    salary = {
+        "claimed": {"reweighting": _claimed(sd=places(_2="less"))},
+        "variants": {"thousands": _claimed(), "without zeros": _claimed(one_table=places(_2="less"))},
+    }
+    results = {"salary": salary, "mixture": {"claimed": {"reweighting": _claimed()}}}
+    names = [turning.expected_name("salary", before) for before in ("LW", "CW")]
+    measured, unit = turning.by_measure(results), turning.by_unit(results)
+    assert list(measured) == list(unit) == names
+    assert measured[names[0]]["change"].endswith(
+        "the standard deviation of one synthetic table: less at 2, more at none"
+    )
+    assert unit[names[0]]["change"] == (
+        "in dollars less at none, more at 2; in thousands less at none, more at 2; without salaries of 0 less at 2, "
+        "more at none"
+    )
+    salary["variants"]["without zeros"] = _claimed()
+    assert turning.by_unit(results) == {}
+
+
+def test_differences_by_variant_of_the_salaries():
+    line = {"mean": 0.25, "standard_error": 0.05, "verdict": "more", "databases": 9}
+    told = {"LW_final against LW": {"as above": {"2": line, "4": {"databases": 1}}}}
+    made = words.by_variant(told, {"as above": "in dollars"})
+    assert made.heads == ("compared", "salaries", "2", "4")
+    assert made.lines == [("LW_final against LW", "in dollars", "+0.25 ± 0.10, more", "both on 1")]
+
+
+@pytest.mark.slow
+def test_without_removals_there_is_no_audit_and_only_who_is_asked_for():
+    found = Plan(partial(mixture_table, n=N), (12.0,), 2, 0, ("LW", "LW_final", "CW", "CW_final")).measure(0)
+    assert list(found.points) == ["LW", "LW_final", "CW", "CW_final"]
+    k = found.points["LW_final"][12.0]
+    assert np.isnan(k.audited)
+    assert 0.5 < k.dial < 2  # LW at c = 1 comes to an epsilon of about 12
+    assert found.unweighted.dial is None
+    made = curves.variant_of([found, found], (12.0,))["LW"]
+    assert made["by_measure"]["one_table"]["12"]["databases"] == 2

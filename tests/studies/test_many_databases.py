@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alphasynth_studies.many_databases import Many, _errors, bounds_over_n, less_skewed_is_better, summary
+from alphasynth_studies.many_databases import Many, _errors, bounds_over_n, summary
 
 
 def testsummary_by_hand():
@@ -40,10 +40,3 @@ def test_over_n_compares_lw_at_the_largest_with_the_smallest():
     assert found["spread_ratio"]["value"] == pytest.approx(2)
     assert found["range_ratio"]["value"] == pytest.approx(2)
     assert found["drift"]["value"] == pytest.approx(2.5)
-
-
-@pytest.mark.parametrize(("poisson", "mixture", "better"), [(0.001, 0.01, 1.0), (0.01, 0.001, 0.0)])
-def test_less_skewed(poisson, mixture, better):
-    errors = {"poisson": poisson, "mixture": mixture}
-    results = {name: {"LW": {"largest_relative_error": error}} for name, error in errors.items()}
-    assert less_skewed_is_better(results) == better

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from alphasynth_studies.salaries import stand_in_table, survey_table
-from alphasynth_studies.salary import _against_mixture, in_thousands, without_zeros
+from alphasynth_studies.salary import in_thousands, without_zeros
+from alphasynth_studies.scans.units import against_mixture
 from alphasynth_studies.synthesizers import measured, synthesize_all
 from alphasynth_studies.tables import mixture_table
 from command_line import read, run
@@ -52,9 +53,9 @@ def test_salaries_are_compared_with_the_mixture():
     far = {name: one.values[name] + 99.0 for name in cw.estimates}
     worse = replace(one, paper={**one.paper, "CW": replace(cw, small=cw.small + 0.1, estimates=far)})
     names = ("more_scaled_error", "more_relative_error", "more_small_weights")
-    assert [_against_mixture([worse, worse], [one])[name] for name in names] == [1, 1, 1]
-    assert [_against_mixture([one], [worse, worse])[name] for name in names] == [0, 0, 0]
-    assert _against_mixture([worse], [one])["small_weights"] == pytest.approx(cw.small + 0.1)
+    assert [against_mixture("CW", [worse, worse], [one])[name] for name in names] == [1, 1, 1]
+    assert [against_mixture("CW", [one], [worse, worse])[name] for name in names] == [0, 0, 0]
+    assert against_mixture("CW", [worse], [one])["small_weights"] == pytest.approx(cw.small + 0.1)
 
 
 def test_stand_ins_differ():
@@ -77,6 +78,7 @@ def test_the_surveys_own_file(alone, capsys):
     page = Path("out/report.html").read_text()
     assert "simulated stand-in" not in page.lower().replace("stand-ins", "")
     assert "skips dropped" in page
+    assert "a stand-in cannot settle" not in page
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from alphasynth.pages.named_drawing import draw_intervals, draw_map, draw_shares
 from alphasynth.privacy.accounting import counted, round_up
 
 ROW = 40
+ASIDE = 3  # from one curve's error bars to the next one's at the same x
 
 
 def draw(figure: Figure, panel: Panel) -> str:
@@ -37,7 +38,7 @@ def draw(figure: Figure, panel: Panel) -> str:
     bands = [mark for mark in panel.marks if isinstance(mark, Reference)]
     body += [_reference(mark, x, y, height, figure) for mark in bands]
     body += [_violin(mark, x, i, figure) for i, mark in enumerate(panel.rows)]
-    body += [_on_plane(mark, x, y, figure) for mark in panel.marks]
+    body += [_on_plane(mark, x, y, figure, ASIDE * panel.shift(mark)) for mark in panel.marks]
     label = escape(f"{figure.title}. {panel.alt}", quote=True)
     scale = f'data-from="{x.low:.6g}" data-to="{x.high:.6g}" data-left="{x.start}" data-right="{x.end}"'
     return (
@@ -47,12 +48,12 @@ def draw(figure: Figure, panel: Panel) -> str:
     )
 
 
-def _on_plane(mark: Mark, x: Scale, y: Scale, figure: Figure) -> str:
+def _on_plane(mark: Mark, x: Scale, y: Scale, figure: Figure, aside: float) -> str:
     if isinstance(mark, Points):
         return _points(mark, x, y, figure)
     if isinstance(mark, Bars):
         return _bars(mark, x, y, figure)
-    return _line(mark, x, y, figure) if isinstance(mark, Line) else ""
+    return _line(mark, x, y, figure, aside) if isinstance(mark, Line) else ""
 
 
 def _reference(mark: Reference, x: Scale, y: Scale, height: float, figure: Figure) -> str:
@@ -126,13 +127,14 @@ def _bars(mark: Bars, x: Scale, y: Scale, figure: Figure) -> str:
     return group(mark.series, f'class="bars" style="fill:{colour};stroke:{colour}"', drawn)
 
 
-def _line(mark: Line, x: Scale, y: Scale, figure: Figure) -> str:
-    path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in zip(mark.x, mark.y, strict=True))
+def _line(mark: Line, x: Scale, y: Scale, figure: Figure, aside: float) -> str:
+    places = [x(value) + aside for value in mark.x]
+    path = " ".join(f"{a:.1f},{y(b):.1f}" for a, b in zip(places, mark.y, strict=True))
     tip = escape(mark.tip, quote=True)
     colour = figure.colours[mark.series]
     drawn = f'<polyline points="{path}"/>'
-    for a, b, reach in zip(mark.x, mark.y, () if mark.reach is None else mark.reach, strict=False):
-        ends = f'x1="{x(a):.1f}" x2="{x(a):.1f}" y1="{y(b - reach):.1f}" y2="{y(b + reach):.1f}"'
-        drawn += f'<line {ends}/><circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="2.2" style="fill:{colour}"/>'
+    for a, b, reach in zip(places, mark.y, () if mark.reach is None else mark.reach, strict=False):
+        ends = f'x1="{a:.1f}" x2="{a:.1f}" y1="{y(b - reach):.1f}" y2="{y(b + reach):.1f}"'
+        drawn += f'<line {ends}/><circle cx="{a:.1f}" cy="{y(b):.1f}" r="2.2" style="fill:{colour}"/>'
     drawn += f'<polyline class="hit" points="{path}" data-tip="{tip}"/>'
     return group(mark.series, f'class="line" style="stroke:{colour}"', drawn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ LOOK: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "alphasynth",
 }
+ASIDE = 2.5  # points from one curve's error bars to the next one's at the same x
 COLUMNS = ("panel", "series", "mark", "x", "x_to", "y", "y_to", "records")
 
 
@@ -48,7 +50,7 @@ def save(figure: Figure, folder: Path, mark: str = "") -> list[Path]:
         tallest = max(_height(panel) for panel in figure.panels)
         sheet = Sheet(figsize=(WIDE * across, tallest * down + 0.5), layout="constrained")
         FigureCanvasAgg(sheet)
-        sheet.suptitle(textwrap.fill(figure.title, LETTERS * across))
+        sheet.suptitle(_wrapped(figure.title, LETTERS * across))
         sheet.supxlabel(mark, x=0.995, ha="right", fontsize=7, color="#8c1d18")
         spaces = sheet.subplots(down, across, squeeze=False).ravel()
         for space in spaces[len(figure.panels) :]:
@@ -65,6 +67,16 @@ def save(figure: Figure, folder: Path, mark: str = "") -> list[Path]:
     return files
 
 
+def _wrapped(title: str, letters: int) -> str:
+    """A title in lines, none of which ends within short parentheses, such as those of NB(100, 5), or beside a "=".
+
+    >>> _wrapped("from NB(100, 5)", 12).replace(chr(160), "_").splitlines()
+    ['from', 'NB(100,_5)']
+    """
+    whole = re.sub(r"\([^()]{1,20}\)", lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), title)
+    return textwrap.fill(whole.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), letters)
+
+
 def _height(panel: Panel) -> float:
     """Inches of a panel: by its rows where it has any."""
     if panel.intervals:
@@ -74,12 +86,21 @@ def _height(panel: Panel) -> float:
     return ROW * len(panel.rows) + 1.2 if panel.rows else PLANE
 
 
+def _x_label(panel: Panel) -> str:
+    """The axis's name, and under it what dashed lines across it and bands are."""
+    lines = [mark for mark in panel.marks if isinstance(mark, Reference) and mark.axis == "x"]
+    told = [f"{'dashed' if mark.to is None else 'band'}: {mark.label}" for mark in lines]
+    return "\n".join([panel.x_label, *dict.fromkeys(told)])
+
+
 def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
+    from matplotlib.transforms import ScaledTranslation
+
     space.set_title(panel.title, fontsize=9)
     if panel.tiles is not None:
         _draw_tiles(space, panel.tiles)
         return
-    space.set_xlabel(panel.x_label)
+    space.set_xlabel(_x_label(panel))
     space.set_ylabel(panel.y_label)
     for mark in panel.marks:
         if isinstance(mark, Reference):
@@ -90,7 +111,11 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
             space.stairs(mark.shares, mark.edges, fill=True, color=colours[mark.series], alpha=0.5, label=mark.series)
         elif isinstance(mark, Line) and mark.reach is not None:
             style: dict[str, Any] = {"color": colours[mark.series], "marker": "o", "markersize": 3, "elinewidth": 1}
+            aside = ScaledTranslation(ASIDE * panel.shift(mark) / 72, 0, space.figure.dpi_scale_trans)
+            style["transform"] = space.transData + aside
             space.errorbar(mark.x, mark.y, mark.reach, label=mark.series, capsize=2, linewidth=1.4, **style)
+            for y in (mark.y - mark.reach, mark.y + mark.reach):  # what is moved aside does not count by itself
+                space.update_datalim(np.column_stack([mark.x, y]))
         elif isinstance(mark, Line):
             space.plot(mark.x, mark.y, color=colours[mark.series], label=mark.series)
     _draw_rows(space, panel, colours)
@@ -107,6 +132,7 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
 
 def _finish_plane(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
     """From 0 up, with a key. Points have room below 0, and a key outside, whose marks could be taken for records."""
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     space.set_ylim(bottom=0)
@@ -115,7 +141,10 @@ def _finish_plane(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
         space.legend(frameon=False, fontsize=7 if has_bars else None)
         return
     space.set_ylim(bottom=-0.03 * space.get_ylim()[1])
-    patches = [Patch(color=colours[name], label=name) for name in panel.series]
+    patches: list[Any] = [Patch(color=colours[name], label=name) for name in panel.series]
+    lines = [mark for mark in panel.marks if isinstance(mark, Reference) and mark.axis == "y"]
+    for words in dict.fromkeys(mark.label.rpartition(": ")[2] for mark in lines):
+        patches.append(Line2D([], [], color="#555555", linestyle="--", linewidth=1.2, label=words))
     space.legend(handles=patches, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4)
 
 

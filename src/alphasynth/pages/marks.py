@@ -155,6 +155,11 @@ class Panel:
         """Its named estimates."""
         return [mark for mark in self.marks if isinstance(mark, Intervals)]
 
+    def shift(self, mark: Mark) -> float:
+        """How many places a curve with error bars stands beside its own, so that bars at the same x do not cover."""
+        with_bars = [one for one in self.marks if isinstance(one, Line) and one.reach is not None]
+        return next((i - (len(with_bars) - 1) / 2 for i, one in enumerate(with_bars) if one is mark), 0.0)
+
     @property
     def series(self) -> list[str]:
         """Whose marks it shows."""

@@ -64,7 +64,13 @@ def _means(points: Sequence[Point]) -> dict[str, Any]:
     made: dict[str, Any] = {name: _mean([getattr(point, name) for point in points]) for name in names}
     made["largest_audited"] = max(point.audited for point in points)
     made["above_claim"] = sum(point.audited > point.claimed for point in points)
-    return made
+    dials = [point.dial for point in points if point.dial is not None]
+    return {**made, "dial": _mean(dials)} if dials else made
+
+
+def variant_of(found: Sequence[Database], epsilons: Sequence[float]) -> dict[str, Any]:
+    """What re-weighting does at each claimed epsilon on a variant of the databases."""
+    return {before: _reweighting(found, at_epsilon, epsilons, before, after) for before, after in PAIRS}
 
 
 def _mean(values: Sequence[float]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +41,8 @@ class Point:
 
     `one_table` is the mean absolute error of the four statistics of one synthetic table, in half widths of the data's
     own 95 % intervals; `all_tables` that of their means over all tables; `sd` one table's error of the standard
-    deviation in the same unit; `ecdf` the largest distance of the distribution functions.
+    deviation in the same unit; `ecdf` the largest distance of the distribution functions. `dial` is the number that
+    was searched: c, k or the scalar weight. Without an audit the loss is not a number.
     """
 
     claimed: float
@@ -49,6 +51,7 @@ class Point:
     all_tables: float
     sd: float
     ecdf: float
+    dial: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,16 @@ class Database:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is done to each database: `table_of` must be a function that other processes can import."""
+    """What is done to each database: `table_of` must be a function that other processes can import.
+
+    Without removals there is no audit, and those who cannot be brought to an epsilon without a record stay in.
+    """
 
     table_of: TableOf
     epsilons: tuple[float, ...]
     m: int
     removals: int
+    labels: tuple[str, ...] = tuple(OPTIONS)
 
     def measure(self, number: int) -> Database:
         """All synthesizers at all epsilons on database `number`."""
@@ -88,14 +95,16 @@ class Plan:
 
         def point(made: Synthesizer) -> Point:
             tables = [Values.of(frame[column]) for frame in made.sample()]
-            loss = worst_removal(made.subject_, self.removals)
-            return Point(epsilon_of(made.trail_.delta), loss, *data.errors(tables))
+            loss = worst_removal(made.subject_, self.removals) if self.removals else math.nan
+            searches = made.trail_.searches
+            dial = searches[-1].value if searches else None
+            return Point(epsilon_of(made.trail_.delta), loss, *data.errors(tables), dial)
 
-        points: dict[str, dict[float, Point]] = {label: {} for label in OPTIONS}
-        for label, options in OPTIONS.items():
+        points: dict[str, dict[float, Point]] = {label: {} for label in self.labels}
+        for label in self.labels:
             for epsilon in self.epsilons:
                 try:
-                    made = run(label, epsilon=times(self.m, epsilon), **options)
+                    made = run(label, epsilon=times(self.m, epsilon), **OPTIONS[label])
                     if not _at_its_end(made):
                         points[label][epsilon] = point(made)
                 except CalibrationError:  # no value of the dial goes so low, here or without one of the records

@@ -10,20 +10,33 @@ import numpy as np
 from alphasynth.pages import page
 from alphasynth.pages.marks import Figure, Line, Panel
 from alphasynth.pages.palette import colours
-from alphasynth_studies.headline.curves import MAIN, is_shown
+from alphasynth_studies.headline.curves import MAIN, PAIRS, is_shown
 from alphasynth_studies.headline.measured import LABELS, UNWEIGHTED
-from alphasynth_studies.headline.words import KINDS, errors, findings, losses, reweighting
+from alphasynth_studies.headline.turning import variants_of
+from alphasynth_studies.headline.words import KINDS, Table, by_variant, errors, findings, losses, reweighting
+from alphasynth_studies.scans.units import VARIANTS
+
+UNIT = "error, in half widths of intervals"
 
 
 def section(name: str, words: str, results: Mapping[str, Any]) -> page.Section:
     """All about the databases of one generator."""
-    tables = [errors(results, "claimed"), errors(results, "audited"), losses(results), reweighting(results)]
+    tables = shown_tables(results)
     blocks = (
         page.figure_block(figure(name, words, results)),
         page.items(*findings(results)),
-        *(page.table(*made, series=made is not tables[-1]) for made in tables),
+        *(page.table(*made, series=made.heads[0].startswith("synthesizer")) for made in tables),
     )
     return page.Section(name, f"{words[:1].upper()}{words[1:]}", blocks)
+
+
+def shown_tables(results: Mapping[str, Any]) -> list[Table]:
+    """Errors, losses, what re-weighting does; of salaries, what their unit and zeros do to that."""
+    tables = [errors(results, "claimed"), errors(results, "audited"), losses(results), reweighting(results)]
+    if "variants" in results:
+        made = {f"{after} against {before}": variants_of(results, before) for before, after in PAIRS}
+        tables.append(by_variant(made, VARIANTS))
+    return tables
 
 
 def figure(name: str, words: str, results: Mapping[str, Any]) -> Figure:
@@ -36,14 +49,14 @@ def figure(name: str, words: str, results: Mapping[str, Any]) -> Figure:
         f"widths of the data's own 95 % intervals; mean over {results['databases']} databases ± two standard errors. "
         "Left: every synthesizer brought to the same claimed epsilon per draw. Right: for each database the least "
         "error among a synthesizer's settings whose audited loss is at most so much. A point is shown where at least "
-        "nine databases in ten have it.",
+        "nine databases in ten have it. Points at the same place are drawn side by side.",
         panels,
         colours(LABELS),
     )
 
 
 def _panel(kind: str, results: Mapping[str, Any]) -> Panel:
-    marks, told = [], []
+    marks, told, missing = [], [], []
     for label in LABELS:
         shown = [
             (float(x), line[MAIN])
@@ -54,6 +67,7 @@ def _panel(kind: str, results: Mapping[str, Any]) -> Panel:
             own = results[UNWEIGHTED]
             shown = [(own["claimed"]["mean"], own[MAIN])]
         if not shown:
+            missing.append(label)
             continue
         x, y = np.array([place for place, _ in shown]), np.array([line["mean"] for _, line in shown])
         reach = 2 * np.array([line["standard_error"] for _, line in shown])
@@ -61,4 +75,7 @@ def _panel(kind: str, results: Mapping[str, Any]) -> Panel:
         marks.append(Line(label, x, y, ends, reach))
         told.append(ends)
     label = "claimed epsilon per draw" if kind == "claimed" else "audited loss of one draw, at most"
-    return Panel(f"At equal {KINDS[kind]}", label, tuple(marks), f"{label}. {'; '.join(told)}.", "error of one table")
+    title = f"At equal {KINDS[kind]}; bars: ± 2 standard errors"
+    if missing:
+        title += f";\nnot there on enough databases: {', '.join(missing)}"
+    return Panel(title, label, tuple(marks), f"{label}. {'; '.join(told)}.", UNIT)

@@ -85,7 +85,7 @@ def reweighting(results: Results) -> Table:
         for before, after in PAIRS:
             for measure in MEASURES:
                 by = results[kind]["reweighting"][before]["by_measure"][measure]
-                told = [listed(places) for places in _by_verdict(by).values()]
+                told = [listed(places) for places in by_verdict(by).values()]
                 lines.append((place, f"{after} against {before}", SAID[measure], *told))
     heads = ("at equal", "compared", "error of", "less at", "more at", "cannot be told at")
     return Table(
@@ -95,21 +95,49 @@ def reweighting(results: Results) -> Table:
     )
 
 
+def by_variant(variants: Mapping[str, Mapping[str, Results]], words: Mapping[str, str]) -> Table:
+    """Error after re-weighting less that before, at each claimed epsilon, by pair and variant of the salaries."""
+    lines = []
+    places = list(next(iter(next(iter(variants.values())).values())))
+    for pair, by in variants.items():
+        for name, told in by.items():
+            lines.append((pair, words[name], *(_gap(told[x]) for x in places)))
+    caption = (
+        f"Error of {SAID[MAIN]}, re-weighted less before, at equal claimed epsilon: mean over databases ± two standard "
+        "errors, and what intervals tell"
+    )
+    return Table(caption, ("compared", "salaries", *places), lines)
+
+
+def _gap(line: Results) -> str:
+    if "mean" not in line:
+        return f"both on {line['databases']}"
+    told = "" if line["verdict"] == UNTOLD else f", {line['verdict']}"
+    return f"{line['mean']:+.2f} ± {2 * line['standard_error']:.2f}{told}"
+
+
 def overall(tables: Sequence[Results]) -> list[str]:
-    """At how many places re-weighting errs less and more, all tables together; a sentence for each comparison."""
-    words = []
+    """At how many places re-weighting errs less and more, all tables together; a sentence for each comparison.
+
+    And one that says where the vector-weighted synthesizers err less than the scalar-weighted one.
+    """
+    below = [_below_scalar(one) for one in tables]
+    told = [
+        f"{label} at {sum(by[label][0] for by in below)} of {sum(by[label][1] for by in below)}" for label in below[0]
+    ]
+    words = [f"At equal claimed epsilon the mean error is below SW's under {', '.join(told)} places."]
     for kind, place in KINDS.items():
         for before, after in PAIRS:
-            by = [_by_verdict(one[kind]["reweighting"][before]["by_measure"][MAIN]) for one in tables]
+            by = [by_verdict(one[kind]["reweighting"][before]["by_measure"][MAIN]) for one in tables]
             less, more, untold = (sum(len(told[word]) for told in by) for word in (LESS, MORE, UNTOLD))
             words.append(
-                f"At equal {place} {after} errs less than {before} at {less} of {less + more + untold} places, more at "
-                f"{more}, and cannot be told from it at {untold}."
+                f"At equal {place}, told by intervals, {after} errs less than {before} at {less} of "
+                f"{less + more + untold} places, more at {more}, and cannot be told from it at {untold}."
             )
     return words
 
 
-def _by_verdict(by: Results) -> dict[str, list[str]]:
+def by_verdict(by: Results) -> dict[str, list[str]]:
     """Places where re-weighting errs less, more, and where that cannot be told."""
     return {word: [x for x, line in by.items() if line.get("verdict") == word] for word in (LESS, MORE, UNTOLD)}
 
@@ -117,7 +145,41 @@ def _by_verdict(by: Results) -> dict[str, list[str]]:
 def findings(results: Results) -> list[str]:
     """What came out, in sentences."""
     told = [words(results, kind) for words in (_reweighted, _best) for kind in KINDS]
-    return [*told, _claims(results), _why(results)]
+    return [*told, _against_scalar(results), _claims(results), _dials(results), _why(results)]
+
+
+def _against_scalar(results: Results) -> str:
+    """Where the vector-weighted synthesizers err less than SW, by means."""
+    told = [f"{label} at {less} of {of}" for label, (less, of) in _below_scalar(results).items()]
+    return f"Against the scalar weight, at equal claimed epsilon: a smaller mean error than SW's has {', '.join(told)}."
+
+
+def _below_scalar(results: Results) -> dict[str, tuple[int, int]]:
+    """For each vector-weighted synthesizer: at how many claimed epsilons its mean error is below SW's, and of how many.
+
+    Of those at which both are shown.
+    """
+    made = results["claimed"]["by_synthesizer"]
+    counted = {}
+    for label in WEIGHTED[:-1]:
+        both = [x for x in made["SW"] if all(is_shown(made[one][x], results["databases"]) for one in (label, "SW"))]
+        counted[label] = (sum(made[label][x][MAIN]["mean"] < made["SW"][x][MAIN]["mean"] for x in both), len(both))
+    return counted
+
+
+def _dials(results: Results) -> str:
+    """The factor k that was found, by epsilon."""
+    told = []
+    for before, after in PAIRS:
+        by = results["claimed"]["by_synthesizer"][after]
+        k = {x: line["dial"]["mean"] for x, line in by.items() if is_shown(line, results["databases"])}
+        listing = ", ".join(f"{value:.2f} at {x}" for x, value in k.items())
+        above = listed([x for x, value in k.items() if value > 1])
+        told.append(f"{after}, from {before} at our settings whatever the epsilon: {listing}; above 1 at {above}")
+    return (
+        f"The factor k that was found, means over databases. {'. '.join(told)}. Algorithm 3 has k < 1: above that the "
+        "step is not the paper's."
+    )
 
 
 def _why(results: Results) -> str:
@@ -134,13 +196,13 @@ def _reweighted(results: Results, kind: str) -> str:
     words = []
     for before, after in PAIRS:
         by = results[kind]["reweighting"][before]["by_measure"][MAIN]
-        told = _by_verdict(by)
+        told = by_verdict(by)
         if not any(told.values()):
             words.append(f"{after} and {before} cannot be compared")
             continue
         unclear = f", and cannot be told from it at {listed(told[UNTOLD])}" if told[UNTOLD] else ""
         words.append(f"{after} errs less than {before} at {listed(told[LESS])}, more at {listed(told[MORE])}{unclear}")
-    return f"Re-weighting, at equal {KINDS[kind]}: {'; '.join(words)}."
+    return f"Re-weighting, at equal {KINDS[kind]}, told by intervals: {'; '.join(words)}."
 
 
 def _best(results: Results, kind: str) -> str:
@@ -160,8 +222,10 @@ def _claims(results: Results) -> str:
     for label, by in results["claimed"]["by_synthesizer"].items():
         points = sum(line["databases"] for line in by.values())
         above = sum(line.get("above_claim", 0) for line in by.values())
+        hidden = sum(line.get("above_claim", 0) for line in by.values() if not is_shown(line, results["databases"]))
         if above:
-            broken.append(f"{label} {above} of {points}")
+            where = f" ({hidden} of them where too few databases are for a loss to be shown)" if hidden else ""
+            broken.append(f"{label} {above} of {points}{where}")
     kept = f"Loss above the claim, of all databases and epsilons: {', '.join(broken) or 'none'}."
     return (
         f"Unweighted claims {_up(own['claimed']['mean'])} and loses {_up(own['audited']['mean'])} (means over "

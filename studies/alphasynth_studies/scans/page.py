@@ -9,22 +9,22 @@ import numpy as np
 
 from alphasynth.pages import page
 from alphasynth.privacy.accounting import round_up
-from alphasynth_studies.scans.settings import fits
+from alphasynth_studies.scans.settings import FEWEST, fits
 
-HEADS = ("settings", "Delta", "row before: distance", "as far", "row after: distance", "as far", "fits")
+HEADS = (
+    *("settings", "Delta", "Delta after over before"),
+    *("row before: distance", "tables as far", "row after: distance", "tables as far", "seen"),
+)
 
 
 def setting_lines(results: Mapping[str, Any], kind: str) -> list[tuple[str, ...]]:
-    """A line for each setting of LW or CW: Delta, how far the published rows are, whether it fits."""
+    """A line for each setting of LW or CW: Delta, how far the published rows are, whether such were seen."""
     return [
         (
             line["words"],
             round_up(line["delta"]),
-            *(
-                cell
-                for row in line["rows"].values()
-                for cell in (f"{row['distance']:.2f}", f"{row['share_as_far']:.0%}")
-            ),
+            f"{line['ratio']:.2f}",
+            *(cell for row in line["rows"].values() for cell in (f"{row['distance']:.2f}", f"{row['as_far']}")),
             "yes" if fits(line) else "no",
         )
         for line in results[kind]
@@ -39,20 +39,21 @@ def row_words(results: Mapping[str, Any]) -> str:
     place = ranked.index(ours) + 1 if ours in ranked else 0
     nearest = ranked[0]["words"] if ranked else "none"
     alone = min(results["CW"], key=lambda line: float(line["rows"]["CW"]["distance"]))
-    said, kept = "ours is not among them", "it is ruled out"
+    said, kept = "ours is not among them", "other pages use it"
     if place:
         said = f"ours is number {place} of them by both rows together"
-        kept = "it is kept because no row rules it out and other pages use it"
+        kept = "it is kept because such rows were seen with it and other pages use it"
     return (
-        "The paper gives neither c and g of LW nor radius, c and g of CW. Each setting here was run on "
+        "The paper gives neither c and g of LW nor radius, c and g of CW. Each setting here was run on the first "
         f"{results['tables']:,} tables. A row's distance is the root mean square of its eight numbers (four middles "
-        "minus the data's, four widths) from our mean, in standard deviations of one table; 'as far' is the share of "
-        "our own tables that lie as far from that mean or farther. A setting fits if at least one table in twenty does,"
-        " for the row before re-weighting and for the row after; the others are ruled out. "
-        f"{len(fitting['LW'])} of {len(results['LW'])} settings of LW fit, and {len(fitting['CW'])} of "
-        f"{len(results['CW'])} of CW; {said}. The nearest by both is {nearest}, the nearest by CW's row alone "
-        f"{alone['words']}, which {'fits both' if fits(alone) else 'CW_final rules out'}. Ours was chosen earlier, in "
-        f"sight of CW's row alone; {kept}. Verdicts that another fitting setting turns are called 'depends on'."
+        "minus the data's, four widths) from our mean, in standard deviations of one table; 'tables as far' is how "
+        "many of ours lie as far from that mean or farther. Rows such as the published were seen at a setting if one "
+        f"table in twenty, and {FEWEST} at least, lie as far, for the row before re-weighting and for the row after. "
+        f"They were seen at {len(fitting['LW'])} of {len(results['LW'])} settings of LW and at {len(fitting['CW'])} of "
+        f"{len(results['CW'])} of CW; {said}. The nearest by both rows is {nearest}, the nearest by CW's row alone "
+        f"{alone['words']}, at which such rows were {'seen' if fits(alone) else 'not seen for both'}. Ours was chosen "
+        f"earlier, in sight of CW's row alone; {kept}. Verdicts that turn at another setting at which such rows were "
+        "seen are called 'depends on'; the other settings are left out of that."
     )
 
 
@@ -78,5 +79,5 @@ def moved_table(results: Mapping[str, Any]) -> page.Block:
         for at, share in enumerate(by[kind])
         if max(by[kind]) - min(by[kind]) > 0
     ]
-    heads = ("statement", "whose settings", "settings", "share of tables, or 1 if means keep it")
+    heads = ("statement", "whose settings", "settings", "share of tables; of a claim, of resamples")
     return page.table(f"Statements that move with a setting, {results['tables']:,} tables", heads, lines)

@@ -1,6 +1,6 @@
 """The settings of LW and CW that the paper does not give, scanned: which fit its table of Supp 3, and what turns.
 
-A verdict depends on a setting if it is another at another setting that the published rows do not rule out.
+A verdict depends on a setting if it turns at another one at which rows such as the published were seen.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from alphasynth.evaluation.intervals import Interval
-from alphasynth_studies.expected import FAILS, HOLDS, Expected
+from alphasynth_studies.expected import FAILS, HOLDS, Expected, of_one_table
 from alphasynth_studies.repeats import TableOf
-from alphasynth_studies.statements import Statement
+from alphasynth_studies.scans.turning import opposed, remark_turns
+from alphasynth_studies.statements import Statement, support
 from alphasynth_studies.study import SEED
 from alphasynth_studies.synthesizers import CW, LW, STATISTICS, K, Maker, Measured, Setting, Synthesis, summarise
 
@@ -33,7 +34,7 @@ _CW = (
 CW_SETTINGS = tuple(dict.fromkeys(_CW))  # ours is among the others, too
 RESAMPLES = 250  # of each synthetic table; m tables are averaged
 ROUNDING = 0.1**2 / 12  # variance of a published end's rounding to one decimal
-TURNS = 0.5  # a share of tables that moves by more turns a remark
+SEEN, FEWEST = 0.05, 2  # share of the scanned tables, and how many at least, that must lie as far as a published row
 ON = {"LW": "c and g of LW", "CW": "radius, c and g of CW"}
 
 
@@ -92,7 +93,7 @@ def row_of(intervals: Mapping[str, Interval], own: Mapping[str, Interval]) -> np
 
 
 def fit_of(rows: np.ndarray, published: np.ndarray) -> dict[str, float]:
-    """How far a published row lies from the mean of ours (tables, 8), and the share of ours that lie as far or farther.
+    """How far a published row lies from the mean of ours (tables, 8), and how many of ours lie as far or farther.
 
     The distance is the root mean square of the eight numbers in standard deviations of one table.
     """
@@ -101,23 +102,28 @@ def fit_of(rows: np.ndarray, published: np.ndarray) -> dict[str, float]:
     theirs = np.sqrt(np.mean(((published - rows.mean(axis=0)) / sd) ** 2) / (1 + 1 / size))
     # A table's own part in the mean draws it nearer, by this factor.
     ours = np.sqrt(np.mean(((rows - rows.mean(axis=0)) / sd) ** 2, axis=1) / (1 - 1 / size))
-    return {"distance": float(theirs), "share_as_far": float(np.mean(ours >= theirs))}
+    return {"distance": float(theirs), "as_far": int(np.sum(ours >= theirs)), "tables": size}
 
 
 def scan_results(
     found: Sequence[Scanned], statements: Sequence[Statement], published: Published | None = None
 ) -> dict[str, Any]:
-    """Each setting with its Delta, its fit to the published rows, and on which share of tables statements hold."""
+    """Each setting with its Delta, Delta after re-weighting over that before, its fit to the published rows.
+
+    And on which share of tables statements hold, at those settings at which rows such as the published were seen.
+    """
     kinds: dict[str, Any] = {}
     for kind in ("LW", "CW"):
+        found_by = _by(found, kind)
         kinds[kind] = [
             {
                 **setting._asdict(),
                 "words": setting.words,
-                "delta": float(np.mean([by[setting][kind].delta for by in _by(found, kind)])),
+                "delta": float(np.mean([by[setting][kind].delta for by in found_by])),
+                "ratio": float(np.mean([_after_over_before(by[setting], kind) for by in found_by])),
                 "rows": {} if published is None else _rows(found, kind, setting, published),
             }
-            for setting in _by(found, kind)[0]
+            for setting in found_by[0]
         ]
     chosen = {kind: _chosen(kinds[kind]) for kind in kinds}
     held = {
@@ -126,6 +132,10 @@ def scan_results(
     }
     listed = {kind: [s.words for s in settings] for kind, settings in chosen.items()}
     return {"tables": len(found), **kinds, "considered": listed, "statements": held}
+
+
+def _after_over_before(made: Mapping[str, Synthesis], kind: str) -> float:
+    return made[f"{kind}_final"].delta / made[kind].delta
 
 
 def _by(found: Sequence[Scanned], kind: str) -> list[dict[Setting, dict[str, Synthesis]]]:
@@ -150,35 +160,42 @@ def _pair(kind: str, setting: Setting) -> tuple[Setting, Setting]:
 
 
 def fits(line: Mapping[str, Any]) -> bool:
-    """Whether a setting's rows are such as the published: at least one table in twenty lies as far from their mean."""
-    return all(row["share_as_far"] >= 0.05 for row in line["rows"].values())
+    """Whether rows such as the published were seen: one table in twenty, and two at least, lie as far from the mean."""
+    return all(row["as_far"] >= max(SEEN * row["tables"], FEWEST) for row in line["rows"].values())
 
 
 def _chosen(lines: Sequence[Mapping[str, Any]]) -> list[Setting]:
-    """Ours, and those that the published rows do not rule out."""
+    """Ours, and those at which rows such as the published were seen."""
     return [Setting(*(line[name] for name in Setting._fields)) for i, line in enumerate(lines) if i == 0 or fits(line)]
 
 
 def _held(found: Sequence[Scanned], statement: Statement, kind: str, setting: Setting) -> float:
-    """The share of tables on which a remark holds; of a claim, whether the means over tables keep it."""
+    """The share of tables on which a remark holds; of a claim, the share of resamples whose means keep it."""
     tables = [one.at(*_pair(kind, setting)) for one in found]
-    if not statement.of_method:
-        return float(np.mean([statement.holds(one) for one in tables]))
-    values = [statement.values(one) for one in tables]
-    return float(statement.rule({label: float(np.mean([by[label] for by in values])) for label in values[0]}))
+    if statement.of_method:
+        return support(statement, [statement.values(one) for one in tables])
+    return float(np.mean([statement.holds(one) for one in tables]))
+
+
+def turns(statement: Statement, shares: Sequence[float], tables: int, whole: float) -> bool:
+    """Whether a statement turns between our setting, the first, and the others; `whole` is ours on all tables."""
+    if statement.of_method:
+        return opposed(statement.expected.beside(share).verdict for share in (whole, *shares))
+    return any(remark_turns(of_one_table(whole), shares[0], share, tables) for share in shares[1:])
 
 
 def depending(
-    results: Mapping[str, Any], statements: Sequence[Statement], numbers: Mapping[str, Any]
+    results: Mapping[str, Any], statements: Sequence[Statement], held: Mapping[str, Any]
 ) -> dict[str, dict[str, str]]:
-    """By name of what is expected: what the verdict depends on, and what was seen to change it."""
-    turned: dict[str, dict[str, str]] = dict(numbers)
+    """By name of what is expected: what the verdict depends on, and what was seen to change it.
+
+    `results` are the scan's, `held` says how statements fare at our setting on all tables.
+    """
+    turned = {}
     for statement in statements:
-        moved = {
-            kind: (min(shares), max(shares))
-            for kind, shares in results["statements"][statement.name].items()
-            if max(shares) - min(shares) > TURNS
-        }
+        by_kind = results["statements"][statement.name]
+        whole = held[statement.name]["support" if statement.of_method else "share"]
+        moved = [kind for kind, shares in by_kind.items() if turns(statement, shares, results["tables"], whole)]
         if moved:
             words = [_seen(statement, kind, results) for kind in moved]
             turned[statement.on] = {"on": " and ".join(ON[kind] for kind in moved), "change": "; ".join(words)}
@@ -186,18 +203,20 @@ def depending(
 
 
 def _seen(statement: Statement, kind: str, results: Mapping[str, Any]) -> str:
-    """How a statement fares at the settings considered: LW's with g = 0 by c, CW's at the two ends."""
+    """How a statement fares at the settings considered: LW's with g = 0 by c, CW's at ours and at the two ends."""
     shares = dict(zip(results["considered"][kind], results["statements"][statement.name][kind], strict=True))
     if kind == "LW":
         by_scale = sorted((line["scale"], line["words"]) for line in results[kind] if line["shift"] == 0)
         shares = {f"c = {scale:g}": shares[words] for scale, words in by_scale if words in shares}
     if statement.of_method:
-        kept, broken = ("; ".join(words for words, on in shares.items() if on == wanted) for wanted in (1, 0))
+        verdicts = {words: statement.expected.beside(share).verdict for words, share in shares.items()}
+        kept, broken = ("; ".join(words for words, on in verdicts.items() if on == wanted) for wanted in (HOLDS, FAILS))
         return f"means of our tables keep it at {kept}, break it at {broken}"
     if kind == "CW":
-        ends = (max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__))
+        ends = (next(iter(shares)), max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__))
         shares = {words: shares[words] for words in ends}
-    return f"true of {', '.join(f'{share:.0%} at {words}' for words, share in shares.items())} of our tables"
+    told = ", ".join(f"{share:.0%} at {words}" for words, share in shares.items())
+    return f"true of {told}, of our first {results['tables']:,} tables"
 
 
 def numbers_that_turn(
@@ -214,7 +233,7 @@ def numbers_that_turn(
             verdicts = {s: _verdict(found, one, kind, s, number_of) for s in settings}
             out = [s.words for s, verdict in verdicts.items() if verdict == FAILS]
             inside = [s.words for s, verdict in verdicts.items() if verdict == HOLDS]
-            if out and inside:
+            if opposed(verdict for verdict in verdicts.values() if verdict is not None):
                 change = f"within the tolerance at {inside[0]}, outside it at {out[0]}"
                 turned[one.name] = {"on": ON[kind], "change": f"{change} ({len(out)} of {len(verdicts)} settings)"}
     return turned
