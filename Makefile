@@ -41,7 +41,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/command_line.py
 	$(BIN)/python benchmarks/report.py
 
-# The paper's studies at their full size, and the document that they make; about a quarter of an hour on two cores.
+# The paper's studies at their full size, and the document that they make; some twenty minutes on two cores.
 STUDIES := nb-mixture salary contraction headline
 PICTURES := nb-mixture/figures/figure_03_scatter nb-mixture/figures/by_value nb-mixture/figures/errors_equal \
 	contraction/figures/figure_13_bounds contraction/figures/over_n_mixture \
