@@ -193,7 +193,7 @@ def test_units_of_several_rows_state_so_many_times_epsilon(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["synthesize"], "a run needs TABLE, --formula, --family, --mechanism, --m, --out"),
+        (["synthesize"], "a run needs TABLE, --formula, --family, --out"),
         (["synthesize", "nowhere.csv", *OPTIONS, "--out", "run"], "found none at 'nowhere.csv'"),
         (["synthesize", "duckdb://x::t", *OPTIONS, "--out", "run", "--by-row"], "--by-row needs a file"),
         (["frobnicate"], "frobnicate"),

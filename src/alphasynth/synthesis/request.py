@@ -102,7 +102,8 @@ class Request:
                 keep_zeros: LW_final, CW_final: re-weighting leaves a weight of 0 at 0, or lifts it to what the bound
                     allows (lift-zeros).
                 alpha: SW: the weight; what epsilon or LW's bound allows unless told.
-                match: SW: whose bound it matches without an epsilon: LW, CW:radius=0.3, or a Delta; LW unless told.
+                match: SW: whose bound it matches without --epsilon: LW, CW:radius=0.3, epsilon=8 of a draw or a Delta;
+                    LW unless told.
                 by: SW: search, or formula: the paper's Delta_alpha / Delta, which may miss the bound (search).
                 given: Given: weights by row: a file with a column alpha.
                 cap: BW: the largest weight, up to 1, or auto: what suits epsilon and rows (1).
