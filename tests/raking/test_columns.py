@@ -86,6 +86,10 @@ def test_what_is_too_little_or_strange_is_refused(declared, message):
         ("weight = {column = 'a', largest = 3}\n[column.a]\nlimits = [0, 1]", "must not be among the columns"),
         ("weight = {column = 'w', largest = 0}\n[column.a]\nlimits = [0, 1]", "the largest weight must be positive"),
         ("constraints = 'a < b'\n[column.a]\nlimits = [0, 1]", "must be a list of texts"),
+        (
+            "responce = ['a']\nweigth = 1\n[column.a]\nlimits = [0, 1]",
+            "constraints, response, interactions, weight where wanted, found 'responce', 'weigth'",
+        ),
     ],
 )
 def test_other_files_are_refused(text, message):

@@ -112,7 +112,11 @@ class Columns:
             )
         strange = [name for name in content if name not in ("column", READ_OFF, WEIGHT, *LISTS)]
         if strange:
-            raise InputError(f"a columns file must hold [column.NAME] for each column, found {strange[0]!r}")
+            beside = ", ".join((*LISTS, WEIGHT))
+            raise InputError(
+                f"a columns file must hold [column.NAME] for each column, and above them {beside} where wanted, found "
+                f"{', '.join(map(repr, strange))}"
+            )
         left_out = marks_of("the columns file", content.get(READ_OFF, ()))
         entries = content.get("column", {})
         if not isinstance(entries, Mapping) or not all(isinstance(facts, Mapping) for facts in entries.values()):
