@@ -222,7 +222,7 @@ def write_parameters(path: Path, synthesizer: Synthesizer) -> dict[str, Any]:
     return {
         "file": path.name,
         "columns": [name for name in columns if name != "draw"],
-        "costs": "nothing more: the tables are made from these draws of parameters, which epsilon covers",
+        "costs": "nothing more than the tables, which are made from these draws of parameters",
     }
 
 
