@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
 import shutil
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,3 +69,14 @@ def test_commands_in_the_documents_run(tmp_path, monkeypatch, capsys):
     assert len(commands) > 6
     for command in dict.fromkeys(commands):
         assert run_command(shlex.split(command)[1:]) == 0, (command, capsys.readouterr().err)
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_readme_is_made(tmp_path, monkeypatch):
+    """Its program runs, and draws what the README shows."""
+    out = tmp_path / "picture.png"
+    monkeypatch.setattr("sys.argv", ["picture.py", str(out)])
+    runpy.run_path(str(ROOT / "examples" / "picture.py"), run_name="__main__")
+    drawn, shown = (plt.imread(path) for path in (out, ROOT / "docs" / "figures" / "what_comes_out.png"))
+    assert drawn.shape == shown.shape
+    assert np.abs(drawn - shown).mean() < 0.01  # the same seed, the same lines
