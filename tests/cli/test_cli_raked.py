@@ -45,7 +45,7 @@ def synthesize(table, *more, out="run"):
 
 def test_from_a_file_to_pages_and_again(visits, capsys):
     assert run("inspect", visits, "--suggest", "columns.toml") == 0
-    assert "--columns columns.toml --mechanism Raked" in capsys.readouterr().out
+    assert "--columns columns.toml --epsilon 4" in capsys.readouterr().out
     assert set(Columns.read(Path("columns.toml")).names) == {"person", "sex", "visits", "born", "income"}
     assert synthesize(visits, "--delta", "1e-6") != 0
     assert "must rest on what somebody declared public" in capsys.readouterr().err

@@ -549,7 +549,7 @@ def test_survey_weights_can_be_synthesized_or_weight_the_measures(tmp_path):
     weighted = {(w.column, w.statistic): w for w in utility.weighted}
     assert weighted["visits", "mean"].confidential == pytest.approx(np.average(table["visits"], weights=table["w"]))
     assert weighted["visits", "mean"].synthetic == pytest.approx(np.average(synthetic["visits"], weights=table["w"]))
-    with pytest.raises(InputError, match="numbers above 0"):
+    with pytest.raises(InputError, match="numbers of at least 0, not all 0"):
         evaluate(table, [synthetic], survey_weights="sex")
     rest = Synthesizer(
         ["w ~ 1", "visits ~ np.log(w)"],

@@ -73,7 +73,7 @@ def _suggest_columns(table: Any, path: Path) -> None:
     typer.echo(
         "Levels, limits and gaps were read off the table, and are listed so (read_off_the_table): check that they may "
         "be told, and take out of these lists what may, or confirm it on the command line. Raked refuses the rest.\n"
-        f"alphasynth synthesize TABLE --columns {path} --mechanism Raked --epsilon 4 --delta 1e-9 --confirm-public "
+        f"alphasynth synthesize TABLE --columns {path} --epsilon 4 --delta 1e-9 --confirm-public "
         "NAME,... --m 5 --out RUN"
     )
 
