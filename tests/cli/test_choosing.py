@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
+from alphasynth.cli.app import app
 from alphasynth.cli.choose import Promise, What, Who, advise
 from alphasynth.cli.short_help import SHOWN
 from alphasynth.synthesis.choice import chosen
@@ -98,6 +100,14 @@ def test_help_shows_what_people_need_in_groups(capsys, monkeypatch):
     assert "--tables-per-draw" not in short
     assert run("synthesize", "--help") == 0
     assert capsys.readouterr().out == short
+
+
+def test_help_leaves_the_command_as_it_was():
+    command = typer.main.get_command(app).commands["synthesize"]
+    before = [dict(vars(parameter)) for parameter in command.params]
+    with command._shortened():
+        assert [dict(vars(parameter)) for parameter in command.params] != before
+    assert [dict(vars(parameter)) for parameter in command.params] == before
 
 
 @pytest.mark.parametrize("command", SHOWN)

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from alphasynth.cli.entry import run_command
 from command_line import OPTIONS, run
 
 MADE = ["--seed", "1", "--draws", "200", "--no-report"]
@@ -36,6 +37,16 @@ def test_the_draws_released_are_those_of_the_tables(table, options):
     stated = json.loads(Path("run/release/guarantee.json").read_text())["parameters"]
     assert stated["columns"] == names
     assert stated["file"] == "parameters.csv"
+
+
+def test_names_of_parameters_are_safe_in_a_spreadsheet(alone):
+    """Those of a chain begin with their column's, which may look like a formula."""
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"=cmd": rng.poisson(4, 100), "b": rng.poisson(4, 100)}).to_csv("t.csv", index=False)
+    formulas = ["--formula", "`=cmd` ~ 1", "--formula", "b ~ 1", "--family", "poisson", "--mechanism", "SW"]
+    # Not by `run`, which takes the last formula alone.
+    assert run_command(["synthesize", "t.csv", *formulas, "--alpha", "0.5", *MADE, "--parameters", "--out", "run"]) == 0
+    assert pd.read_csv("run/release/parameters.csv").columns.tolist() == ["draw", "'=cmd: beta[0]", "b: beta[0]"]
 
 
 def test_no_parameters_unless_asked(table):

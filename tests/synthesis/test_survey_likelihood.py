@@ -43,6 +43,14 @@ def test_only_proportions_count(table):
     np.testing.assert_allclose(fit(scaled, "LW").alpha_, fit(table, "LW").alpha_, rtol=1e-12)
 
 
+def test_large_weights_do_not_overflow(table):
+    """Weights near the largest float, whose sum is none, give the draws of the same weights scaled down."""
+    large = table.assign(wt=table["wt"] * 8e307)
+    one, other = (fit(each, "LW").trail_.fits[-1] for each in (table, large))
+    np.testing.assert_allclose(one.draws.theta["beta"], other.draws.theta["beta"], rtol=1e-9)
+    assert other.lipschitz.overall > 0
+
+
 def test_rules_and_bounds_are_of_the_product(table):
     """Algorithm 1 and 3 by hand, with w f in the place of f."""
     made = fit(table, "LW_final", k=0.9)
