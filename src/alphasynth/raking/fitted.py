@@ -94,7 +94,8 @@ class Fitted:
             sums = Noisy(left[of] / unit[of] + features @ fine, self.sums.variance / unit[of] ** 2)
             to = one.cells[np.flatnonzero(np.diff(cells.block, prepend=-1))]
             known = estimated(one.noisy, to, self._of_pairs_with(column), self.n)
-            term.noisy = settled(cells, known, inside / np.bincount(cells.block, fine), sums, self.n, self.unbiased)
+            made = settled(cells, known, inside / np.bincount(cells.block, fine), sums, self.n, self.unbiased)
+            term.noisy = in_pool(made, term.place, self.n)
 
     def _of_pairs_with(self, column: int) -> list[Noisy]:
         """Noisy counts (cells,) of a column's cells, by each pair that it is in."""
@@ -138,12 +139,26 @@ def start(
     blocks = [Margin((j,), (cells.block,)) for j, cells in enumerate(columns)]
     terms: list[Term] = [TableTerm.of(np.zeros(len(codes[0]), np.int64), np.array([float(n)]), KNOWN)]
     for margin, cells, each in zip(blocks, columns, one, strict=True):
-        terms.append(TableTerm.of(margin.place(codes), np.bincount(cells.block, each.fine), KNOWN))
+        place = margin.place(codes)
+        terms.append(TableTerm.of(place, in_pool(np.bincount(cells.block, each.fine), place, n), KNOWN))
     terms += [table_term(margin, each, codes, np.exp(log_weights)) for margin, each in pairs]
     vectors = np.concatenate([chunk.astype(np.float32) for chunk in moments.chunks(codes)])
     terms.append(_moment_term(columns, one, codes, moments, vectors, noisy))
     measured = [margin for margin, _ in pairs]
     return Fitted(codes, log_weights, terms, blocks, columns, one, moments, vectors, noisy, measured)
+
+
+def in_pool(counts: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
+    """Counts (cells,) of cells that rows of the pool are in, by each row's `place` (rows,), n in all.
+
+    Those of other cells no weights can make: columns would add up to different numbers of rows, which steps of all
+    together follow without end.
+
+    >>> in_pool(np.array([6.0, 2.0, 4.0]), np.array([0, 0, 2]), 20)
+    array([12.,  0.,  8.])
+    """
+    held = np.where(np.bincount(place, minlength=len(counts)) > 0, counts, 0.0)
+    return held * (n / held.sum()) if held.sum() > 0 else counts
 
 
 def _moment_term(

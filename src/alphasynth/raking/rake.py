@@ -201,14 +201,14 @@ def newton_step(log_weights: np.ndarray, terms: Sequence[Term]) -> float:
     """A Newton step for all terms together, in place; how far it went, in logarithms of weights.
 
     By conjugate gradients: terms by themselves have steps of their own, and are all but uncorrelated with others, so
-    that few turns are enough.
+    that few turns are enough; where they lead away, since sums contradict each other, the nearest of them counts.
     """
     weights = np.exp(log_weights)
     left, alone = [term.slope(weights) for term in terms], [term.alone(weights) for term in terms]
     moves = [np.zeros_like(each) for each in left]
     towards = [step(each) for step, each in zip(alone, left, strict=True)]
     long = _product(left, towards)
-    enough = long * NEARLY**2
+    enough, nearest, best = long * NEARLY**2, long, [move.copy() for move in moves]
     for _ in range(TURNS):
         rows = weights * sum(term.changes(each) for term, each in zip(terms, towards, strict=True))
         along = [term.sums(rows) + term.variance * each for term, each in zip(terms, towards, strict=True)]
@@ -218,14 +218,16 @@ def newton_step(log_weights: np.ndarray, terms: Sequence[Term]) -> float:
             slope -= far * other
         better = [step(each) for step, each in zip(alone, left, strict=True)]
         before, long = long, _product(left, better)
+        if long < nearest:
+            nearest, best = long, [move.copy() for move in moves]
         if long <= enough:
             break
         towards = [each + long / before * other for each, other in zip(better, towards, strict=True)]
-    change = sum(term.changes(each) for term, each in zip(terms, moves, strict=True))
+    change = sum(term.changes(each) for term, each in zip(terms, best, strict=True))
     # A few rows have so much of many moments that a step as short as they call for would go nowhere.
     moved = float(np.quantile(np.abs(change), BUT_FOR_FEW))
     part = min(1.0, FARTHEST / max(moved, 1e-300))
-    for term, move in zip(terms, moves, strict=True):
+    for term, move in zip(terms, best, strict=True):
         term.tilt += part * move
     log_weights += np.clip(part * change, -FARTHEST, FARTHEST)
     return moved
