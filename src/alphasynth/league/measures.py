@@ -67,6 +67,12 @@ def values_of(cells: Cells, facts: Declared, column: pa.ChunkedArray) -> Numbers
     return Numbers(np.where(gone, 0.0, numbers), gone)
 
 
+def logged(columns: Columns, name: str) -> bool:
+    """Whether a response's logarithm is taken: of numbers that cannot be below 0."""
+    cells = next(cells for cells in columns.cells() if cells.name == name)
+    return not cells.nominal and not columns.declared[name].dates and bool(cells.lower[0] >= 0)
+
+
 class _Seen(NamedTuple):
     """A table as measures see it: numbers of each column, and the block (n,) of each of its rows."""
 
@@ -89,7 +95,7 @@ class Judge:
     def _see(self, table: pa.Table) -> _Seen:
         facts = self.columns.declared
         values = {cells.name: values_of(cells, facts[cells.name], table[cells.name]) for cells in self._cells}
-        return _Seen(values, [cells.block[_codes(cells, values[cells.name])] for cells in self._cells])
+        return _Seen(values, [cells.block[cells_of(cells, values[cells.name])] for cells in self._cells])
 
     @cached_property
     def _own(self) -> _Seen:
@@ -106,12 +112,9 @@ class Judge:
 
     @cached_property
     def _regressions(self) -> list[Regression]:
-        return [Regression.of(self._cells, self._own.values, name, self._logged(name)) for name in self.responses]
-
-    def _logged(self, name: str) -> bool:
-        """Whether a response's logarithm is taken: of numbers that cannot be below 0."""
-        cells = next(cells for cells in self._cells if cells.name == name)
-        return not cells.nominal and not self.columns.declared[name].dates and bool(cells.lower[0] >= 0)
+        return [
+            Regression.of(self._cells, self._own.values, name, logged(self.columns, name)) for name in self.responses
+        ]
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -139,7 +142,7 @@ class Judge:
         return {name: _mean([_off(of, *pair) for pair in pairs]) for name, of in STATISTICS.items()}
 
 
-def _codes(cells: Cells, numbers: Numbers) -> np.ndarray:
+def cells_of(cells: Cells, numbers: Numbers) -> np.ndarray:
     """Fine cells; the last digit of a number that was drawn puts it beyond none."""
     if cells.nominal:
         return cells.codes(numbers.values.astype(np.int64), numbers.gone)

@@ -32,7 +32,7 @@ class Numbers(NamedTuple):
         return self.values[~self.gone]
 
 
-class _Term(NamedTuple):
+class Term(NamedTuple):
     """A term of the design: a level of a column, its indicator of gaps, or its numbers in units of `scale`."""
 
     column: str
@@ -40,6 +40,7 @@ class _Term(NamedTuple):
     scale: float = 1.0
 
     def of(self, seen: Mapping[str, Numbers]) -> np.ndarray:
+        """Its column (n,) of the design."""
         values, gone = seen[self.column]
         if self.level == GAP:
             return gone.astype(float)
@@ -63,7 +64,7 @@ class Regression:
     response: str
     logged: bool
     levels: tuple[int, ...]
-    terms: tuple[_Term, ...]
+    terms: tuple[Term, ...]
     coefficients: np.ndarray = field(repr=False)
     errors: np.ndarray = field(repr=False)
 
@@ -83,14 +84,20 @@ class Regression:
 
     def apart(self, seen: Mapping[str, Numbers]) -> float:
         """Mean distance from a synthetic table's coefficients, in standard errors; nan where it cannot be told."""
+        found = self.distances(seen)
+        return math.nan if found is None or np.isnan(found).all() else float(np.nanmean(found))
+
+    def distances(self, seen: Mapping[str, Numbers]) -> np.ndarray | None:
+        """Distances (terms, responses) from a synthetic table's coefficients, in standard errors; nan without one.
+
+        None where the table has no such regression.
+        """
         kept = ~seen[self.response].gone
         there = {name: Numbers(values[kept], gone[kept]) for name, (values, gone) in seen.items()}
         if not kept.any() or not self.errors.size:
-            return math.nan
+            return None
         found, _ = _fit(self._design(there), self._outcome(there))
-        known = self.errors > 0
-        apart = np.abs(found - self.coefficients)[known] / self.errors[known]
-        return float(apart.mean()) if apart.size else math.nan
+        return np.abs(found - self.coefficients) / np.where(self.errors > 0, self.errors, math.nan)
 
     def _design(self, seen: Mapping[str, Numbers]) -> np.ndarray:
         """An intercept, then the terms."""
@@ -104,13 +111,13 @@ class Regression:
         return (np.log1p(values) if self.logged else values)[:, None]
 
 
-def _terms(name: str, nominal: bool, numbers: Numbers) -> list[_Term]:
+def _terms(name: str, nominal: bool, numbers: Numbers) -> list[Term]:
     """Terms of a column as the confidential table has it."""
-    gap = [_Term(name, GAP)] * bool(numbers.gone.any() and not numbers.gone.all())
+    gap = [Term(name, GAP)] * bool(numbers.gone.any() and not numbers.gone.all())
     if nominal:
-        return [*(_Term(name, level) for level in _frequent(numbers)), *gap]
+        return [*(Term(name, level) for level in _frequent(numbers)), *gap]
     scale = float(np.std(numbers.present, ddof=1)) if len(numbers.present) > 1 else 0.0
-    return [*([_Term(name, None, scale)] * bool(scale > 0)), *gap]
+    return [*([Term(name, None, scale)] * bool(scale > 0)), *gap]
 
 
 def _frequent(numbers: Numbers) -> list[int]:
