@@ -65,7 +65,7 @@ def test_dates_of_toml_are_dates():
         ({"x": {"limits": [0, 1], "skewed": "yes"}}, "skewed of 'x' must be true or false, found 'yes'"),
         (
             {"x": {"limits": [0, 1], "range": 3}},
-            "whole, missing, skewed, heaps, found 'range'",
+            "whole, decimals, missing, skewed, heaps, found 'range'",
         ),
     ],
 )
@@ -98,7 +98,7 @@ def test_other_files_are_refused(text, message):
 
 
 def test_skewed_is_not_of_models():
-    with pytest.raises(InputError, match="must be one of levels, limits, whole, missing, found 'skewed'"):
+    with pytest.raises(InputError, match="of levels, labels, limits, whole, decimals, missing, found 'skewed'"):
         syn.Declared.of("x", {"skewed": True})
 
 

@@ -78,7 +78,7 @@ def test_marks_survive_files_and_what_is_made_of_a_model(suggested, folder):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (('"limits",', '"limit",'), "read_off_the_table of 'age' must be among levels, limits, whole, missing, found"),
+        (('"limits",', '"limit",'), "of 'age' must be among levels, labels, limits, whole, decimals, missing, found"),
         (('"budget",', '"share",'), "read_off_the_table of 'sex' must be among family, formula, budget, found"),
         (('[\n    "person",\n]', '"person"'), "of the model must be a list of names, found 'person'"),
         (('"person",', '"sex",'), "columns that were left out must not be in the model, found 'sex'"),

@@ -372,7 +372,7 @@ def test_a_truncated_parquet_file_gets_one_sentence(tmp_path):
     [
         ("nowhere.csv", {}, "must be a file or URL::table, found none at 'nowhere.csv'"),
         (".", {}, "a folder must hold Parquet files, found none"),
-        ("t.xlsx", {}, "must end in one of .csv"),
+        ("t.docx", {}, "must end in one of .csv"),
         ("t.csv", {"unit": "person"}, "must be given together"),
         ("t.csv", {"max_rows": 2}, "must be given together"),
         ("t.csv", {"in_order": True, "sort_rows": True}, "found both asked for"),
@@ -386,7 +386,7 @@ def test_a_truncated_parquet_file_gets_one_sentence(tmp_path):
 def test_what_cannot_be_opened_gets_one_sentence(tmp_path, monkeypatch, address, options, message):
     monkeypatch.chdir(tmp_path)
     people().to_csv("t.csv", index=False)
-    (tmp_path / "t.xlsx").write_bytes(b"")
+    (tmp_path / "t.docx").write_bytes(b"")
     write_duckdb(people(), tmp_path / "t.duckdb")
     with pytest.raises(InputError, match=message):
         open_table(address, **options)

@@ -14,7 +14,7 @@ import typer
 
 from alphasynth.catalogue import OPTIONS
 from alphasynth.cli.ledger import Json, print_table
-from alphasynth.cli.options import Quiet, settings_of
+from alphasynth.cli.options import READING, Quiet, settings_of
 from alphasynth.cli.report import numbers, split
 from alphasynth.errors import InputError
 from alphasynth.privacy.accounting import counted, round_up
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 BROKEN, CANNOT_TELL = 3, 4
 # Options of `synthesize` that say what is audited; the rest say where a run goes.
 AUDITED = (
-    *("table", "config", "model", "columns", "formula", "family", "levels", "range", "whole", "missing", "weights"),
+    *("table", "config", "model", "columns", "formula", "family", "levels", "range", "whole", "decimals"),
+    *("missing", "weights"),
     *("confirm_public", "mechanism", "m", "epsilon", "delta", "public", "survey_weights", "survey_likelihood"),
     *OPTIONS,
-    *("prior", "sampler", "draws", "thresh", "seed", "delimiter", "encoding"),
+    *("prior", "sampler", "draws", "thresh", "seed", *READING),
 )
 
 

@@ -13,7 +13,7 @@ import typer
 
 from alphasynth.catalogue import FAMILIES, OPTIONS, listing
 from alphasynth.cli.ledger import Json, print_table
-from alphasynth.cli.options import Quiet, as_settings
+from alphasynth.cli.options import READING, Quiet, as_settings
 from alphasynth.cli.report import numbers, split
 from alphasynth.errors import InputError, require_whole
 from alphasynth.runs.interruption import SIGNALS
@@ -32,10 +32,10 @@ DECIDED = ("distance", "k", "alpha", "match", "by", "given")
 COMPARED = (
     *("table", "columns", "delta", "confirm_public"),
     *("m", "public", *(name for name in OPTIONS if name not in DECIDED)),
-    *("prior", "draws", "delimiter", "encoding"),
+    *("prior", "draws", *READING),
 )
 # Those of whole tables alone, and those of both kinds; all others are of one column.
-OF_TABLES, OF_BOTH = ("columns", "delta", "confirm_public", "response"), ("table", "delimiter", "encoding")
+OF_TABLES, OF_BOTH = ("columns", "delta", "confirm_public", "response"), ("table", *READING)
 FEWEST_ROWS, MOST_ROWS = 2, 10_000_000  # of a twin, which is simulated in memory
 # Families that need nothing declared.
 COUNTS = {name: words for name, words in FAMILIES.items() if "poisson" in name or "negative_binomial" in name}
@@ -170,7 +170,7 @@ def _of_tables(given: dict[str, Any], budgets: tuple[float, ...], repeats: int, 
         from alphasynth.runs.compare_tables import TableComparison, carry_out
         from alphasynth.tables.csv_files import TextFormat
 
-        text = {name: names[name] for name in ("delimiter", "encoding") if name in names}
+        text = {name: names[name] for name in READING if name in names and name != "hive"}
         asked = TableComparison(
             table=names["table"],
             columns=Path(names["columns"]),
@@ -183,6 +183,7 @@ def _of_tables(given: dict[str, Any], budgets: tuple[float, ...], repeats: int, 
             repeats=repeats,
             seed=seed,
             text=TextFormat(**text),
+            hive=names.get("hive", False),
         )
         return carry_out(asked, out, SIGNALS, tell)
 

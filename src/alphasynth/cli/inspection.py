@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from alphasynth.cli.ledger import Json, print_table
-from alphasynth.cli.options import TABLE, Delimiter, Encoding
+from alphasynth.cli.options import TABLE, DecimalComma, Delimiter, Encoding, Hive, Thousands
 from alphasynth.cli.report import split
 from alphasynth.errors import InputError
 from alphasynth.privacy.accounting import counted
@@ -32,13 +32,17 @@ def inspect(
     ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    decimal_comma: DecimalComma = None,
+    thousands: Thousands = None,
+    hive: Hive = None,
     as_json: Json = False,
 ) -> None:
     """Show a table's columns, types and distinct values, or suggest a model of all; for its holder's eyes only."""
     from alphasynth.tables.csv_files import TextFormat
     from alphasynth.tables.opening import open_table
 
-    opened = open_table(table, text=TextFormat(delimiter, encoding or Settings.encoding))
+    text = TextFormat(delimiter, encoding or Settings.encoding, decimal_comma=bool(decimal_comma), thousands=thousands)
+    opened = open_table(table, text=text, hive=bool(hive))
     if suggest is not None and suggest.name.startswith("columns"):
         if public:
             raise InputError("--public is of a model, found it with declared columns: leave public columns out of them")
@@ -71,8 +75,9 @@ def _suggest_columns(table: Any, path: Path) -> None:
     for name, why in suggestion.left_out:
         typer.echo(f"left out: {name} ({why})")
     typer.echo(
-        "Levels, limits and gaps were read off the table, and are listed so (read_off_the_table): check that they may "
-        "be told, and take out of these lists what may, or confirm it on the command line. Raked refuses the rest.\n"
+        "Levels, labels, limits, decimals and gaps were read off the table, and are listed so (read_off_the_table): "
+        "check that they may be told, and take out of these lists what may, or confirm it on the command line. Raked "
+        "refuses the rest.\n"
         f"alphasynth synthesize TABLE --columns {path} --epsilon 4 --delta 1e-9 --confirm-public "
         "NAME,... --m 5 --out RUN"
     )
@@ -88,7 +93,8 @@ def _suggest(table: Any, path: Path, public: Sequence[str]) -> None:
     for name, why in suggestion.left_out:
         typer.echo(f"left out: {name} ({why})")
     typer.echo(
-        "Levels, limits, gaps, families and formulas were read off the table, and are listed so (read_off_the_table): "
-        "check that they may be told, and take out of these lists what may, or confirm it on the command line. A "
-        f"strict mechanism refuses the rest.\nalphasynth synthesize TABLE --model {path} --confirm-public NAME,... ..."
+        "Levels, labels, limits, decimals, gaps, families and formulas were read off the table, and are listed so "
+        "(read_off_the_table): check that they may be told, and take out of these lists what may, or confirm it on the "
+        "command line. A strict mechanism refuses the rest.\n"
+        f"alphasynth synthesize TABLE --model {path} --confirm-public NAME,... ..."
     )

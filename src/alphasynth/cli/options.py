@@ -14,14 +14,27 @@ from alphasynth.cli.report import split
 from alphasynth.runs.settings import Settings, check_types, read_config
 
 TABLE = typer.Argument(
-    help="CSV, TSV, Parquet, Arrow, Feather, SAS, SPSS or Stata file, or URL::table (duckdb://, postgres://, "
-    "pyspark://, ...)."
+    help="CSV, TSV, Parquet, Arrow, Feather, SAS, SPSS or Stata file, FILE::sheet of a workbook, or URL::table "
+    "(duckdb://, postgres://, pyspark://, ...)."
 )
 Delimiter = Annotated[str | None, typer.Option(help="Of a text file, where it is not plain from the header.")]
 Encoding = Annotated[str | None, typer.Option(help=f"Of a text file: utf-8, latin-1 or utf-16 ({Settings.encoding}).")]
+DecimalComma = Annotated[
+    bool | None,
+    typer.Option("--decimal-comma", help="Of a text file: numbers have a comma before their decimals, 3,14."),
+]
+Thousands = Annotated[
+    str | None, typer.Option(help="Of a text file: what stands between thousands: a point, a comma, a space or '.")
+]
+Hive = Annotated[
+    bool | None,
+    typer.Option("--hive", help="Of a folder of Parquet files: keys in folders' names (year=2024) are columns."),
+]
+# How a table is read: options of all commands that take one.
+READING = ("delimiter", "encoding", "decimal_comma", "thousands", "hive")
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 # Options of commands that hold several words with commas between.
-LISTS = ("public", "range", "whole", "missing", "confirm_public")
+LISTS = ("public", "range", "whole", "decimals", "missing", "confirm_public")
 
 
 def mechanism_options(names: Sequence[str] = tuple(OPTIONS)) -> list[inspect.Parameter]:

@@ -14,7 +14,7 @@ import typer
 
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
 from alphasynth.cli.ledger import Json, LedgerOption
-from alphasynth.cli.options import TABLE, Delimiter, Encoding, Quiet, settings_of
+from alphasynth.cli.options import TABLE, DecimalComma, Delimiter, Encoding, Hive, Quiet, Thousands, settings_of
 from alphasynth.privacy.accounting import counted
 from alphasynth.runs.interruption import SIGNALS
 from alphasynth.runs.settings import Settings, read_config
@@ -62,6 +62,10 @@ def synthesize(
         list[str] | None, typer.Option(help="Public limits of a column, which its synthetic values keep: age=0:110.")
     ] = None,
     whole: Annotated[list[str] | None, typer.Option(help="Columns, comma-separated, that hold whole numbers.")] = None,
+    decimals: Annotated[
+        list[str] | None,
+        typer.Option(help="Digits after the point that a column's synthetic numbers have at most: income=2."),
+    ] = None,
     missing: Annotated[
         list[str] | None,
         typer.Option(
@@ -152,6 +156,9 @@ def synthesize(
     ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    decimal_comma: DecimalComma = None,
+    thousands: Thousands = None,
+    hive: Hive = None,
     csv_safe: Annotated[
         bool | None,
         typer.Option(

@@ -12,15 +12,15 @@ import typer
 from alphasynth.catalogue import OPTIONS
 from alphasynth.cli.compare import twin_of
 from alphasynth.cli.ledger import Json, print_table
-from alphasynth.cli.options import Quiet, as_settings
+from alphasynth.cli.options import READING, Quiet, as_settings
 from alphasynth.errors import InputError
 from alphasynth.runs.interruption import SIGNALS
 
 # Options of `synthesize` that say what is tuned.
 TUNED = (
-    *("table", "formula", "family", "levels", "range", "whole", "mechanism", "m", "public"),
+    *("table", "formula", "family", "levels", "range", "whole", "decimals", "mechanism", "m", "public"),
     *(name for name in OPTIONS if name in ("scale", "shift", "radius", "relative", "within", "k", "keep_zeros")),
-    *("prior", "sampler", "draws", "thresh", "delimiter", "encoding"),
+    *("prior", "sampler", "draws", "thresh", *READING),
 )
 
 

@@ -131,4 +131,6 @@ def _decoded(column: ColumnModel, model: Model, y: np.ndarray) -> np.ndarray:
         if has_own_zeros(column.family):  # what is above 0 does not become 0
             values = np.where(~np.isnan(y) & (values > 0), np.maximum(values, 1.0), values)
         return np.rint(values).astype(np.int64) if (np.abs(values) < 2**62).all() else np.rint(values)
-    return values
+    if declared.decimals is not None and has_own_zeros(column.family) and values.dtype.kind == "f":
+        values = np.where(~np.isnan(y) & (values > 0), np.maximum(values, 10.0**-declared.decimals), values)
+    return declared.rounded(values)

@@ -8,7 +8,7 @@ outward to coarse numbers, which one row rarely moves; a far one still can, so s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,10 @@ from alphasynth.tables.declared import Declared
 from alphasynth.tables.gaps import missing
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.inspection import POISSON
-from alphasynth.tables.limits import outward, round_number
+from alphasynth.tables.limits import fewest_decimals, last_bit_of, outward, round_number
+from alphasynth.tables.opening import codebook_of, is_text_file
+from alphasynth.tables.statistical_files import of_codebook
+from alphasynth.tables.text_cells import COMMAS, have_commas
 
 # Numbers with at most this many values are levels; text with more is left out.
 FEW_VALUES, MOST_LEVELS = 8, 100
@@ -59,8 +62,17 @@ class _Column:
 
 
 def suggest_model(table: Stored, public: Sequence[str] = ()) -> Suggestion:
-    """A model of every column that can be modelled; those declared public come in on the right-hand side alone."""
-    names = list(table.column_names)
+    """A model of every column that can be modelled; those declared public come in on the right-hand side alone.
+
+    >>> import pandas as pd
+    >>> from tempfile import TemporaryDirectory
+    >>> from alphasynth.tables.opening import open_table
+    >>> with TemporaryDirectory() as folder:
+    ...     pd.DataFrame({"visits": [0, 1, 2, 3] * 20}).to_csv(f"{folder}/people.csv", index=False)
+    ...     suggest_model(open_table(f"{folder}/people.csv")).model.names
+    ('visits',)
+    """
+    names, book = list(table.column_names), codebook_of(table)
     unknown = [name for name in public if name not in names]
     if unknown:
         raise InputError(f"column {unknown[0]!r} (declared public) is not in the table")
@@ -70,7 +82,7 @@ def suggest_model(table: Stored, public: Sequence[str] = ()) -> Suggestion:
             twice = "its name occurs twice" if names.count(name) > 1 else "its name cannot stand in a formula"
             unnamed += [(name, twice)] if (name, twice) not in unnamed else []
             continue
-        found = _look(table, name)
+        found = _look(table, name, book.codes(name))
         if name in public:
             given += [found] if isinstance(found, _Column) else []
         elif isinstance(found, str):
@@ -103,7 +115,7 @@ def write_new(path: Path, content: str) -> None:
         raise InputError(f"the suggestion must go to a file that can be written, found {error.strerror}") from None
 
 
-def _look(table: Stored, name: str) -> _Column | str:
+def _look(table: Stored, name: str, codes: Mapping[Any, str]) -> _Column | str:
     """What a column is to be, or why it is left out."""
     grouped = table.group([name], ())
     values, counts = grouped.columns.column(0), grouped.counts
@@ -118,16 +130,35 @@ def _look(table: Stored, name: str) -> _Column | str:
         return "it has one value beside its gaps" if gaps else "it has one value"
     plain = present.cast(pa.float64()) if is_number else present.cast(kind)
     whole = is_number and bool((np.asarray(plain) == np.floor(np.asarray(plain))).all())
+    if is_text_file(table) and pa.types.is_string(kind) and have_commas(plain):
+        return COMMAS
     if len(present) == counts.sum() > 20 and (not is_number or whole):
         return "every value differs: an identifier?"
     found = _number(name, np.asarray(plain), counts, whole) if is_number else _label(name, plain)
+    found = _of_codes(found, name, plain, codes)
     if isinstance(found, str):
         return found
-    marks = ["levels"] if found.declared.levels else ["whole"]
+    marks = ["whole"] if whole else ["whole", "decimals"]
+    if found.declared.levels:
+        marks = ["levels", "labels"] if found.declared.labels else ["levels"]
+    if found.declared.limits is not None and not whole:
+        decimals = fewest_decimals(np.asarray(plain), last_bit_of(kind)) or None
+        found = replace(found, declared=replace(found.declared, decimals=decimals))
     marks = ["limits", *marks] if found.declared.limits is not None else marks
     return replace(
         found, declared=replace(found.declared, missing="model" if gaps else None, read_off=(*marks, "missing"))
     )
+
+
+def _of_codes(found: _Column | str, name: str, values: Any, codes: Mapping[Any, str]) -> _Column | str:
+    """With the codebook's levels and labels, where it names what the column holds."""
+    few = isinstance(found, _Column) and bool(found.declared.levels)
+    declared = of_codebook(codes, values.to_pylist(), few, MOST_LEVELS) if codes else None
+    return found if declared is None else _Column(name, _family_of(declared.levels), declared)
+
+
+def _family_of(levels: Sequence[Any]) -> str:
+    return "bernoulli" if len(levels) == 2 else "categorical"
 
 
 def _label(name: str, values: Any) -> _Column | str:
@@ -135,8 +166,7 @@ def _label(name: str, values: Any) -> _Column | str:
     levels = sorted(values.to_pylist())
     if len(levels) > MOST_LEVELS:
         return f"it has more than {MOST_LEVELS} levels: merge them"
-    family = "bernoulli" if len(levels) == 2 else "categorical"
-    return _Column(name, family, Declared(levels=tuple(levels)))
+    return _Column(name, _family_of(levels), Declared(levels=tuple(levels)))
 
 
 def _number(name: str, values: np.ndarray, counts: np.ndarray, whole: bool) -> _Column | str:
@@ -145,7 +175,7 @@ def _number(name: str, values: np.ndarray, counts: np.ndarray, whole: bool) -> _
         return "it has infinite values"
     if len(values) <= FEW_VALUES:
         levels = tuple(int(v) if whole else v for v in sorted(values.tolist()))
-        return _Column(name, "bernoulli" if len(levels) == 2 else "categorical", Declared(levels=levels))
+        return _Column(name, _family_of(levels), Declared(levels=levels))
     low, high = float(values.min()), float(values.max())
     if whole and low == 0:
         mean = np.average(values, weights=counts)

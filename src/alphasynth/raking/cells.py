@@ -11,6 +11,7 @@ import numpy as np
 
 from alphasynth.errors import InputError
 from alphasynth.tables.declared import Declared
+from alphasynth.tables.limits import of_steps, steps_within
 
 # Numbers are cut into so many blocks at the most, each of so many fine cells.
 BLOCKS, INSIDE = 32, 8
@@ -26,7 +27,8 @@ class Cells:
 
     A cell of numbers goes from `lower` to `upper`, both (numbers,); a cell of levels is a level, and those of text have
     no number. With a `unit` cells are even in log(1 + x / unit). Blocks that are `apart` hold one number each, which
-    many records may have: zero, and what is declared to be heaped.
+    many records may have: zero, and what is declared to be heaped. Numbers that are drawn have at most so many
+    `decimals`.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Cells:
     whole: bool = False
     unit: float | None = None
     apart: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    decimals: int | None = None
 
     @classmethod
     def of(cls, name: str, declared: Declared, skewed: bool = False) -> Cells:
@@ -88,7 +91,8 @@ class Cells:
         points = np.isin(cut.lower, (0.0, *declared.heaps)) & (cut.lower == cut.upper)
         gap = declared.missing == "model"
         block = np.append(cut.block, cut.block[-1] + 1) if gap else cut.block
-        return cls(name, block, cut.lower, cut.upper, (), gap, declared.whole, unit, np.unique(cut.block[points]))
+        apart = np.unique(cut.block[points])
+        return cls(name, block, cut.lower, cut.upper, (), gap, declared.whole, unit, apart, declared.decimals)
 
     @property
     def size(self) -> int:
@@ -150,10 +154,28 @@ class Cells:
         share = rng.random(len(codes))
         if self.whole:
             return np.floor(low + share * (high - low + 1)), gone
+        if self.decimals is not None:
+            return self._of_decimals(inside, share, self.decimals), gone
+        return self._between(low, high, share), gone
+
+    def _between(self, low: np.ndarray, high: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """The numbers that lie so far from `low` to `high`, on the scale on which cells are even."""
         if self.unit is None:
-            return low + share * (high - low), gone
+            return low + share * (high - low)
         start = self.lower[0] - self.unit
-        return start + (low - start) * ((high - start) / (low - start)) ** share, gone
+        return start + (low - start) * ((high - start) / (low - start)) ** share
+
+    def _of_decimals(self, inside: np.ndarray, share: np.ndarray, decimals: int) -> np.ndarray:
+        """A number of so many decimals in each of these cells; where a cell has none, the nearest one within limits."""
+        first, last = steps_within(self.lower, self.upper, decimals)
+        shared = np.append(self.upper[:-1] == self.lower[1:], False)  # the next cell begins there, and holds that
+        last = np.where(shared & (of_steps(last, decimals) == self.upper), last - 1, last)
+        nearest = np.rint((self.lower + self.upper) / 2 * 10.0**decimals)
+        nearest, none = np.clip(nearest, first[0], last[-1]), first > last
+        first, last = np.where(none, nearest, first)[inside], np.where(none, nearest, last)[inside]
+        ends = of_steps(first, decimals), of_steps(last + 1, decimals)
+        steps = np.clip(np.floor(self._between(*ends, share) * 10.0**decimals), first, last)
+        return of_steps(steps, decimals)
 
 
 class _Cut(NamedTuple):

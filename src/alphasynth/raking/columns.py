@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from alphasynth.errors import InputError, found, require_positive
+from alphasynth.notebook.declarations import columns_card, in_words
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.constraints import Constraint, parse_constraint
 from alphasynth.tables.declared import MARKED, OF_WHOLE_TABLES, READ_OFF, Declared, marks_of
@@ -20,8 +21,8 @@ LISTS = (CONSTRAINTS, RESPONSE, INTERACTIONS)
 LONG = 110  # characters of a line
 HEAD = """\
 # Columns of a whole table, and what is public about each: levels, or limits (numbers or dates); whole = true of whole
-# numbers, skewed = true where most are near the lower limit, heaps = [40, 60] that many have (zero is one anyway),
-# missing = "model" where there may be gaps.
+# numbers, decimals = 2 of those with so many digits after the point, skewed = true where most are near the lower limit,
+# heaps = [40, 60] that many have (zero is one anyway), missing = "model" where there may be gaps.
 # Above the columns may stand what holds in every row: constraints = ["married => age >= 15", "part <= whole"]; which
 # columns matter most, and products of two to keep with them: response = ["visits"], interactions = ["age:sex"].
 # Everything in this file is treated as public and is listed in guarantee.json. Check it, edit it, and leave out of it
@@ -163,7 +164,10 @@ class Columns:
             parts.append(tomli_w.dumps({WEIGHT: asdict(self.weight)}))
         for name, facts in self.declared.items():
             title = tomli_w.dumps({"column": {name: {}}})
-            parts.append(title + "".join(_line(fact, value) for fact, value in facts.plain().items()))
+            plain = facts.plain()
+            labels = plain.pop("labels", {})
+            parts.append(title + "".join(_line(fact, value) for fact, value in plain.items()))
+            parts += [tomli_w.dumps({"column": {name: {"labels": labels}}})] if labels else []
         return HEAD + (MARKED if marked else "") + "\n" + "\n".join(part for part in parts if part)
 
     @property
@@ -176,6 +180,19 @@ class Columns:
         """What was read off the table, by column."""
         marks = {name: facts.read_off for name, facts in self.declared.items() if facts.read_off}
         return marks | dict.fromkeys(self.left_out, (LEFT_OUT,))
+
+    def __repr__(self) -> str:
+        facts = {name: {k: v for k, v in f.plain().items() if k != READ_OFF} for name, f in self.declared.items()}
+        return f"<Columns: {'; '.join(f'{name} ({in_words(said)})' for name, said in facts.items())}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what is declared of each column, and what is said beside."""
+        beside: dict[str, Sequence[str]] = {
+            CONSTRAINTS: [each.text for each in self.constraints],
+            RESPONSE: self.response,
+        }
+        beside |= {INTERACTIONS: self.interactions, WEIGHT: [] if self.weight is None else [str(self.weight)]}
+        return columns_card({n: facts.plain() for n, facts in self.declared.items()}, beside, READ_OFF, self.read_off)
 
     def cells(self) -> list[Cells]:
         """How each column is cut, from what was declared; raise `InputError` where that is too little."""

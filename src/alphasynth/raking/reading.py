@@ -88,6 +88,8 @@ def _values(cells: Cells, declared: Declared, column: pa.Array) -> tuple[np.ndar
         raise InputError(f"column {cells.name!r} must be finite, found infinite values")
     if declared.whole and (present != np.floor(present)).any():
         raise InputError(f"column {cells.name!r} must hold whole numbers, as declared, found others")
+    if declared.decimals is not None:  # within limits as stored: rounding must not lead out of them
+        numbers = np.where(declared.outside(numbers), numbers, declared.within(declared.rounded(numbers)))
     return np.where(gone, 0.0, numbers), gone
 
 

@@ -6,9 +6,11 @@ which one row rarely moves; a far one still can, so somebody must say that they 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +22,10 @@ from alphasynth.tables.declared import FIRST_DAY, HEAPS, SKEWED, Declared, day_o
 from alphasynth.tables.engine import MISSING
 from alphasynth.tables.gaps import missing
 from alphasynth.tables.grouping import Stored
-from alphasynth.tables.limits import outward
-from alphasynth.tables.opening import is_text_file
+from alphasynth.tables.limits import fewest_decimals, last_bit_of, outward
+from alphasynth.tables.opening import codebook_of, is_text_file
+from alphasynth.tables.statistical_files import of_codebook
+from alphasynth.tables.text_cells import COMMAS, have_commas
 
 # Whole numbers and others with at most this many values are levels; text with more levels than this is left out.
 FEW_WHOLE, FEW_OTHERS, MOST_LEVELS = 20, 64, 1_000
@@ -42,11 +46,20 @@ class ColumnsSuggestion:
 
 
 def suggest_columns(table: Stored) -> ColumnsSuggestion:
-    """What might be declared of every column of a table; raise `InputError` where there is none that can be."""
+    """What might be declared of every column of a table; raise `InputError` where there is none that can be.
+
+    >>> import pandas as pd
+    >>> from tempfile import TemporaryDirectory
+    >>> from alphasynth.tables.opening import open_table
+    >>> with TemporaryDirectory() as folder:
+    ...     pd.DataFrame({"age": [18, 45, 60, 71] * 20}).to_csv(f"{folder}/people.csv", index=False)
+    ...     suggest_columns(open_table(f"{folder}/people.csv")).columns.names
+    ('age',)
+    """
     declared, left_out, held_back = dict[str, Declared](), list[tuple[str, str]](), list[str]()
-    names = list(table.column_names)
+    names, book = list(table.column_names), codebook_of(table)
     for name in dict.fromkeys(names):
-        seen = "its name occurs twice" if names.count(name) > 1 else _look(table, name)
+        seen = "its name occurs twice" if names.count(name) > 1 else _look(table, name, book.codes(name))
         if isinstance(seen, Declared):
             declared[name] = seen
         else:
@@ -63,7 +76,7 @@ def write_columns(suggestion: ColumnsSuggestion, path: Path) -> None:
     write_new(path, suggestion.columns.toml() + ("\n" + lines if lines else ""))
 
 
-def _look(table: Stored, name: str) -> Declared | str:
+def _look(table: Stored, name: str, codes: Mapping[Any, str]) -> Declared | str:
     """What might be declared of a column, or why it is left out."""
     try:
         grouped = table.group([name], ())
@@ -78,12 +91,29 @@ def _look(table: Stored, name: str) -> Declared | str:
     if len(present) == 0:
         return "it has no values"
     kind = present.type.value_type if pa.types.is_dictionary(present.type) else present.type
-    found = _facts(present.cast(kind), counts)
+    if is_text_file(table) and pa.types.is_string(kind) and have_commas(present.cast(kind)):
+        return COMMAS
+    found = _of_codes(_facts(present.cast(kind), counts), present.cast(kind), codes)
     if isinstance(found, str):
         return found
-    marks = ("levels",) if found.levels else ("limits", "whole", SKEWED, HEAPS)
-    marks = ("limits",) if found.dates else marks
-    return replace(found, missing="model" if gaps else None, read_off=(*marks, "missing"))
+    return replace(found, missing="model" if gaps else None, read_off=(*_seen(found), "missing"))
+
+
+def _of_codes(found: Declared | str, values: pa.ChunkedArray, codes: Mapping[Any, str]) -> Declared | str:
+    """With the codebook's levels and labels, where it names what the column holds."""
+    if not codes or (isinstance(found, Declared) and found.dates) or pa.types.is_boolean(values.type):
+        return found
+    few = isinstance(found, Declared) and bool(found.levels)
+    return of_codebook(codes, values.to_pylist(), few, MOST_LEVELS) or found
+
+
+def _seen(found: Declared) -> tuple[str, ...]:
+    """What was read off the table: that a number is not skewed, or has many decimals, is such a fact too."""
+    if found.levels:
+        return ("levels", "labels") if found.labels else ("levels",)
+    if found.dates:
+        return ("limits",)
+    return ("limits", "whole", *(() if found.whole else ("decimals",)), SKEWED, HEAPS)
 
 
 def _of_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -113,7 +143,8 @@ def _facts(values: pa.ChunkedArray, counts: np.ndarray) -> Declared | str:
     if pa.types.is_boolean(kind):
         return Declared(levels=(False, True))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _numbers(np.asarray(values.cast(pa.float64(), safe=False)), counts)  # large ones rounded
+        numbers = _numbers(np.asarray(values.cast(pa.float64(), safe=False)), counts)  # large ones rounded
+        return numbers if isinstance(numbers, str) else _with_decimals(numbers, values)
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
         return f"it holds {kind}, which are not numbers, dates or text"
     if len(values) == counts.sum() > 20:
@@ -121,6 +152,15 @@ def _facts(values: pa.ChunkedArray, counts: np.ndarray) -> Declared | str:
     if len(values) > MOST_LEVELS:
         return f"it has more than {MOST_LEVELS:,} levels: merge them"
     return Declared(levels=tuple(sorted(values.to_pylist())))
+
+
+def _with_decimals(found: Declared, values: pa.ChunkedArray) -> Declared:
+    """With the digits that numbers within limits have after the point, where these are few."""
+    if found.limits is None or found.whole:
+        return found
+    decimals = fewest_decimals(np.asarray(values.cast(pa.float64())), last_bit_of(values.type))
+    facts = replace(found, decimals=decimals or None)
+    return replace(facts, heaps=tuple(facts.rounded(np.array(found.heaps)).tolist()))
 
 
 def _numbers(values: np.ndarray, counts: np.ndarray) -> Declared | str:

@@ -21,6 +21,7 @@ from alphasynth.tables.engine import quoted
 from alphasynth.tables.statistical_files import FAMILIES as STATISTICAL
 from alphasynth.tables.statistical_files import Labels, prepared
 from alphasynth.tables.text_cells import guarded, guarded_column
+from alphasynth.tables.workbooks import WORKBOOKS
 
 TEXT = (".csv", ".tsv")
 OF_SUFFIX = {suffix: name for name, suffix in FORMATS.items()} | {
@@ -30,6 +31,7 @@ OF_SUFFIX = {suffix: name for name, suffix in FORMATS.items()} | {
     ".sas7bdat": "xport",
     ".zsav": "spss",
     ".por": "spss",
+    **dict.fromkeys(WORKBOOKS, "csv"),
 }
 
 
@@ -41,10 +43,12 @@ def nothing() -> None:
 class Style:
     """How files look, beside their format: text files with what `safe` guards from spreadsheets; labels of others.
 
-    `settled`: types come from declarations, so that none is chosen by what the values need.
+    `settled`: types come from declarations, so that none is chosen by what the values need. In text a `decimal` comma
+    or point stands before the decimals of numbers.
     """
 
     delimiter: str = ","
+    decimal: str = "."
     safe: bool = True
     labels: Labels | None = None
     settled: bool = False
@@ -131,7 +135,8 @@ def _write_text(reader: pa.RecordBatchReader, path: Path, style: Style) -> None:
         engine.register("synthetic", _numbered(reader, style.safe))
         try:
             engine.execute(
-                f"COPY synthetic TO {quoted(body)} (FORMAT csv, HEADER false, DELIMITER {quoted(style.delimiter)})"
+                f"COPY (SELECT {_cells(reader.schema, style.decimal)} FROM synthetic) TO {quoted(body)} "
+                f"(FORMAT csv, HEADER false, DELIMITER {quoted(style.delimiter)})"
             )
         except duckdb.IOException:
             raise OSError(errno.EIO, f"{path.name} cannot be written; is the disk full?") from None
@@ -139,6 +144,17 @@ def _write_text(reader: pa.RecordBatchReader, path: Path, style: Style) -> None:
         file.write(head.getvalue().encode())
         shutil.copyfileobj(rows, file, 1 << 20)
     body.unlink()
+
+
+def _cells(schema: pa.Schema, decimal: str) -> str:
+    """SQL of columns c0, c1, ..., numbers with a comma before their decimals where that is asked for."""
+    if decimal == ".":
+        return "*"
+    fractions = [pa.types.is_floating(kind) or pa.types.is_decimal(kind) for kind in schema.types]
+    return ", ".join(
+        f"replace(CAST(c{i} AS VARCHAR), '.', '{decimal}') AS c{i}" if has else f"c{i}"
+        for i, has in enumerate(fractions)
+    )
 
 
 def _numbered(reader: pa.RecordBatchReader, safe: bool) -> pa.RecordBatchReader:

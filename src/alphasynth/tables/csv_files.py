@@ -17,7 +17,7 @@ import pyarrow as pa
 from alphasynth.errors import InputError, found
 from alphasynth.tables.compressed import inner_suffix, opened
 from alphasynth.tables.engine import MISSING, Column, Reading, quoted
-from alphasynth.tables.text_cells import NUMBER, unguarded, unguarded_sql
+from alphasynth.tables.text_cells import COMMAS, NUMBER, WITH_COMMAS, Marks, unguarded, unguarded_sql
 
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1", "iso-8859-1": "latin-1", "utf-16": "utf-16"}
@@ -31,6 +31,7 @@ class TextFormat:
     """How a text file is to be read; the delimiter is found where it is not told.
 
     With `verbatim` released columns keep their text, and what was `guarded` from spreadsheets is read as it was before.
+    With `decimal_comma` a comma stands before decimals, and `thousands` is what stands between thousands, if anything.
 
     >>> TextFormat(";").delimiter, TextFormat().encoding
     (';', 'utf-8')
@@ -40,6 +41,8 @@ class TextFormat:
     encoding: str = "utf-8"
     verbatim: bool = False
     guarded: bool = False
+    decimal_comma: bool = False
+    thousands: str | None = None
 
 
 AS_IT_IS = TextFormat()
@@ -56,19 +59,23 @@ class Kind(NamedTuple):
     made: str = ""
     levels: tuple[str, ...] = ()
 
-    def sql(self, column: str, guarded: bool) -> str:
+    def sql(self, column: str, guarded: bool, marks: Marks) -> str:
         """What reads a column."""
         if not self.made:
             text = unguarded_sql(column) if guarded else column
             words = ", ".join(quoted(word) for word in ("", *MISSING) if word not in self.levels)
             return f"CASE WHEN {text} IN ({words}) THEN NULL ELSE {text} END" if words else text
-        return self.made.format(f"trim({column})")
+        return self._made_of(column, marks)
 
-    def strange(self, column: str) -> str | None:
+    def strange(self, column: str, marks: Marks) -> str | None:
         """SQL of whether a value is of another kind; None where none can be."""
         if not self.made:
             return None
-        return f"trim({column}) NOT IN ('', {_words()}) AND ({self.made.format(f'trim({column})')}) IS NULL"
+        return f"trim({column}) NOT IN ('', {_words()}) AND ({self._made_of(column, marks)}) IS NULL"
+
+    def _made_of(self, column: str, marks: Marks) -> str:
+        text = f"trim({column})"
+        return self.made.format(f"({marks.sql(text)})" if self.words in (NUMBERS.words, WHOLE.words) else text)
 
 
 _AS_NUMBER = f"CASE WHEN regexp_full_match({{0}}, {quoted(NUMBER)}) THEN TRY_CAST({{0}} AS DOUBLE) END"
@@ -103,12 +110,13 @@ class Csv:
     verbatim: bool
     guarded: bool = False
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    marks: Marks = Marks()
     names_are_public = False  # the first line of a file without a header is a record
 
     @classmethod
     def open(cls, path: Path, text: TextFormat = AS_IT_IS) -> Csv:
         """Read the header; the delimiter is the one that cuts it into most fields, unless given."""
-        delimiter, encoding = text.delimiter, text.encoding
+        delimiter, encoding, marks = text.delimiter, text.encoding, Marks.of(text.decimal_comma, text.thousands)
         if encoding.lower() not in ENCODINGS:
             raise InputError(f"encoding must be utf-8, latin-1 or utf-16, found {found(encoding)}")
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
@@ -127,7 +135,8 @@ class Csv:
             raise InputError(f"{path.name} must have a header line of column names, found quotes that do not close")
         end = next((end for end in ("\r\n", "\n", "\r") if header.endswith(end)), "\n")
         names = tuple(unguarded(name) if text.guarded else name for name in fields[chosen])
-        return cls(path, names, chosen, ENCODINGS[encoding.lower()], end, blank, text.verbatim, text.guarded)
+        known = ENCODINGS[encoding.lower()]
+        return cls(path, names, chosen, known, end, blank, text.verbatim, text.guarded, marks=marks)
 
     @property
     def relation(self) -> str:
@@ -151,18 +160,18 @@ class Csv:
         places = {name: f"c{self.column_names.index(name)}" for name in names}
         typed = self._by_kind(engine, source, {name: c for name, c in places.items() if name in self.kinds})
         columns = [column for name, column in places.items() if name not in self.kinds]
-        counts = ", ".join(_count_kinds(column) for column in columns)
+        counts = ", ".join(_count_kinds(column, self.marks) for column in columns)
         rows = source if len(columns) > MOST_SETS else _distinct(source, columns)
         (counted,) = engine.execute(f"SELECT {counts} FROM {rows}").fetchall() if columns else [()]
         tallies = [Tally(*counted[i : i + 4]) for i in range(0, len(counted), 4)]
         for column, tally in zip(columns, tallies, strict=True):
-            typed[column] = _column(column, tally, self.verbatim, self.guarded)
+            typed[column] = _column(column, tally, self)
         return Reading(source, {name: typed[column] for name, column in places.items()})
 
     def _by_kind(self, engine: duckdb.DuckDBPyConnection, source: str, places: Mapping[str, str]) -> dict[str, Column]:
         """Columns of kinds that are known, by their place; raise `InputError` for a value of another kind."""
-        made = {name: self.kinds[name].sql(column, self.guarded) for name, column in places.items()}
-        strange = {name: self.kinds[name].strange(column) for name, column in places.items()}
+        made = {name: self.kinds[name].sql(column, self.guarded, self.marks) for name, column in places.items()}
+        strange = {name: self.kinds[name].strange(column, self.marks) for name, column in places.items()}
         asked = {name: sql for name, sql in strange.items() if sql is not None}
         if asked:
             counts = ", ".join(f"coalesce(bool_or({sql}), false)" for sql in asked.values())
@@ -170,11 +179,26 @@ class Csv:
             (found,) = engine.execute(f"SELECT {counts} FROM {rows}").fetchall()
             for name, other in zip(asked, found, strict=True):
                 if other:
-                    raise InputError(f"column {name!r} must hold {self.kinds[name].words}, as declared, found others")
+                    hint = f" ({COMMAS})" if self.has_commas(engine, source, places[name]) else ""
+                    kind = self.kinds[name].words
+                    raise InputError(f"column {name!r} must hold {kind}, as declared, found others{hint}")
+        typed = {name: self.kinds[name].type for name in places}
         return {
-            column: Column(made[name], made[name], self.kinds[name].type, self.kinds[name].type, None, column)
+            column: Column(made[name], made[name], typed[name], typed[name], None, self.told_by(column))
             for name, column in places.items()
         }
+
+    def told_by(self, column: str) -> str:
+        """SQL of what tells a value from others: numbers as they are usually written, else the text."""
+        return column if self.marks == Marks() else f"coalesce({self.marks.sql(f'trim({column})')}, {column})"
+
+    def has_commas(self, engine: duckdb.DuckDBPyConnection, source: str, column: str) -> bool:
+        """Whether a column holds nothing but numbers of which some have commas, and nobody said what these are."""
+        if self.marks.thousands is not None:
+            return False
+        alike = f"bool_and(regexp_full_match(trim({column}), {quoted(WITH_COMMAS)})), bool_or(contains({column}, ','))"
+        named = f"trim({column}) NOT IN ('', {_words()})"
+        return all(engine.execute(f"SELECT {alike} FROM {source} WHERE {named}").fetchall()[0])
 
     def explain(self, error: duckdb.Error) -> str:
         """Why a line cannot be read, without the line."""
@@ -242,16 +266,16 @@ class Tally(NamedTuple):
     missing: int
 
 
-def _count_kinds(column: str) -> str:
+def _count_kinds(column: str, marks: Marks) -> str:
     """SQL of a tally: which of a column's values are whole numbers, however written, which numbers, which missing."""
-    text = f"trim({column})"
+    cell, text = f"trim({column})", f"({marks.sql(f'trim({column})')})"
     # Whole numbers too long for 64 bits are codes as well: a float would take two of them for one.
     long = f"(regexp_full_match({text}, '[+-]?[0-9]+') AND TRY_CAST({text} AS BIGINT) IS NULL)"
     code = f"(regexp_full_match({text}, {quoted(CODE)}) OR {long})"
     number = f"(regexp_full_match({text}, {quoted(NUMBER)}) AND NOT {code})"
     real = f"TRY_CAST({text} AS DOUBLE)"
     whole = f"{number} AND TRY_CAST({text} AS BIGINT) IS NOT NULL AND {real} = floor({real})"
-    kinds = (f"{text} <> ''", whole, number, f"{text} IN ({_words()})")
+    kinds = (f"{cell} <> ''", whole, number, f"{cell} IN ({_words()})")
     return ", ".join(f"count(*) FILTER (WHERE {kind})" for kind in kinds)
 
 
@@ -259,15 +283,16 @@ def _words() -> str:
     return ", ".join(quoted(word) for word in MISSING)
 
 
-def _column(column: str, tally: Tally, verbatim: bool, guarded: bool) -> Column:
-    """SQL that reads a column in the type that all its values have."""
+def _column(column: str, tally: Tally, file: Csv) -> Column:
+    """SQL that reads a column in the type that all its values have; what has marks between thousands is no text."""
+    verbatim, unit = file.verbatim and file.marks.thousands is None, file.told_by(column)
     numeric = tally.values - tally.missing
     kinds = ((tally.whole, "BIGINT", pa.int64()), (tally.number, "DOUBLE", pa.float64()))
     for number, name, kind in kinds:
         if number == numeric > 0:
-            read = f"TRY_CAST(trim({column}) AS {name})"
+            read = f"TRY_CAST(({file.marks.sql(f'trim({column})')}) AS {name})"
             if tally.missing:
                 read = f"CASE WHEN trim({column}) IN ({_words()}) THEN NULL ELSE {read} END"
-            return Column(read, column if verbatim else read, kind, pa.string() if verbatim else kind, None, column)
-    text = unguarded_sql(column) if guarded else column
-    return Column(f"nullif({text}, '')", text, pa.string(), pa.string(), None, column)
+            return Column(read, column if verbatim else read, kind, pa.string() if verbatim else kind, None, unit)
+    text = unguarded_sql(column) if file.guarded else column
+    return Column(f"nullif({text}, '')", text, pa.string(), pa.string(), None, unit)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
@@ -16,6 +19,8 @@ from alphasynth.tables.engine import Column, Reading, quoted
 from alphasynth.tables.statistical_files import Labels, read_columns, read_labels, read_names
 
 PARQUET = (".parquet", ".pq")
+# What stands for a missing value in a key of a folder's name.
+NO_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
 def typed(
@@ -62,17 +67,48 @@ def parts_of(path: Path) -> tuple[Path, ...]:
     return tuple(part for part in found if not any(name[0] in "._" for name in part.relative_to(path).parts))
 
 
+def keys_of(path: Path, parts: Sequence[Path]) -> dict[str, pa.DataType]:
+    """Keys in the names of a folder's folders, year=2024, by name and in order: whole numbers, dates or text."""
+    pairs = [[name.partition("=") for name in part.relative_to(path).parts[:-1]] for part in parts]
+    names = [[unquote(name) for name, _, _ in pair] for pair in pairs]
+    if not all(mark for pair in pairs for _, mark, _ in pair) or any(each != names[0] for each in names):
+        raise InputError(
+            f"folders in {path.name!r} must be named by the same keys in the same order (year=2024/month=1) with "
+            "--hive, found others"
+        )
+    if not names[0] or len(set(names[0])) < len(names[0]):
+        found = "one twice" if names[0] else "none"
+        raise InputError(f"folders in {path.name!r} must be named by keys (year=2024) with --hive, found {found}")
+    return {name: _key_kind({unquote(pair[i][2]) for pair in pairs}) for i, name in enumerate(names[0])}
+
+
+def _key_kind(values: set[str]) -> pa.DataType:
+    """The type that all values of a key have; 007 is a code."""
+    known = values - {NO_KEY}
+    if known and all(re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", value) for value in known):
+        return pa.int64()
+    return pa.date32() if known and all(map(_is_day, known)) else pa.string()
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
 @dataclass(frozen=True)
 class Parquet:
-    """A Parquet file, or a folder of parts of one table."""
+    """A Parquet file, or a folder of parts of one table; `keys` are columns that its folders' names hold."""
 
     path: Path
     schema: pa.Schema
+    keys: tuple[str, ...] = ()
     names_are_public = True
 
     @classmethod
-    def open(cls, path: Path) -> Parquet:
-        """Read the schema, which all parts must share."""
+    def open(cls, path: Path, hive: bool = False) -> Parquet:
+        """Read the schema, which all parts must share; with `hive` keys in folders' names are columns too."""
         import pyarrow.parquet as pq
 
         parts = parts_of(path)
@@ -86,7 +122,14 @@ class Parquet:
             raise InputError(
                 f"Parquet files of a folder must have the same columns and types, found others in {path.name!r}"
             )
-        return cls(path, pq.read_schema(parts[0]))
+        schema = pq.read_schema(parts[0])
+        keys = keys_of(path, parts) if hive else {}
+        both = next((name for name in keys if name in schema.names), None)
+        if both is not None:
+            raise InputError(f"keys in folders' names must not be columns of the files too, found {both!r} among both")
+        for name, kind in keys.items():
+            schema = schema.append(pa.field(name, kind))
+        return cls(path, schema, tuple(keys))
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -97,8 +140,24 @@ class Parquet:
         """Read by DuckDB itself: only the columns in use, a group of rows at a time."""
         # Hive partitions off: in a folder called y=5 every y would be 5.
         listed = ", ".join(quoted(glob.escape(str(part))) for part in parts_of(self.path))
-        source = f"read_parquet([{listed}], hive_partitioning=false)"
-        return Reading(f"{source} AS {numbered(len(self.schema.names))}", typed(self.schema, names, self._levels))
+        options, inside = "hive_partitioning=false", len(self.schema.names) - len(self.keys)
+        if not self.keys:
+            relation = f"read_parquet([{listed}], {options}) AS {numbered(inside)}"
+        else:
+            part = max((*self.schema.names, ""), key=len) + "_part"  # the name of no column
+            columns = ["*", *(self._key(place) for place in range(len(self.keys)))]
+            source = f"read_parquet([{listed}], {options}, filename={quoted(part)})"
+            own = ", ".join([*(f"c{i}" for i in range(inside)), "part"])
+            relation = f"(SELECT {', '.join(columns)} FROM {source} AS t({own}))"
+        return Reading(relation, typed(self.schema, names, self._levels))
+
+    def _key(self, place: int) -> str:
+        """SQL of a key, from the path of the part that a row is in: the engine's own guesses at types and names."""
+        number = len(self.schema.names) - len(self.keys) + place
+        inside = f"substr(part, {len(str(self.path)) + 2})"
+        value = f"url_decode(regexp_replace(split_part({inside}, '/', {place + 1}), '^[^=]*=', ''))"
+        kind = {pa.int64(): "BIGINT", pa.date32(): "DATE"}.get(self.schema.field(number).type, "VARCHAR")
+        return f"CAST(nullif({value}, {quoted(NO_KEY)}) AS {kind}) AS c{number}"
 
     def _levels(self, name: str) -> pa.Array:
         import pyarrow.parquet as pq

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -14,6 +14,7 @@ from alphasynth.tables.csv_files import Csv
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.driver_errors import translated as database_translated
 from alphasynth.tables.engine import Column, FileTable, translated
+from alphasynth.tables.text_cells import COMMAS
 
 # Columns looked at together; a table may have ten thousand, and the engine's plans grow faster than that.
 COLUMNS_AT_A_TIME = 50
@@ -56,6 +57,7 @@ class Moments:
     whole: bool = False
     mean: float | None = None
     variance: float | None = None
+    commas: bool = False  # text that may be numbers
 
 
 def inspect_table(table: FileTable | DatabaseTable) -> Profile:
@@ -115,6 +117,8 @@ def suggest(moments: Moments) -> tuple[str | None, str]:
     >>> suggest(Moments(1000, 30, 0.0, True, 100.0, 900.0))
     ('negative_binomial', 'counts that vary more than their mean')
     """
+    if moments.commas:
+        return None, COMMAS
     if moments.mean is None or moments.variance is None or moments.smallest is None:
         return None, "not numbers"
     if not moments.whole or moments.smallest < 0:
@@ -142,6 +146,13 @@ def _look_in_file(
         ((rows,),) = engine.execute(f"SELECT count(*) FROM {reading.relation}").fetchall()
         columns = [reading.columns[name] for name in names]
         moments = [_moments(engine, column, reading.relation) for column in columns]
+        if isinstance(source, Csv):
+            places = [f"c{source.column_names.index(name)}" for name in names]
+            commas = [
+                pa.types.is_string(column.type) and source.has_commas(engine, reading.relation, place)
+                for column, place in zip(columns, places, strict=True)
+            ]
+            moments = [replace(found, commas=has) for found, has in zip(moments, commas, strict=True)]
     return rows, [str(column.type) for column in columns], moments
 
 

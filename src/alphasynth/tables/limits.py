@@ -1,12 +1,19 @@
-"""Round numbers beyond a column's own: limits that one row rarely moves."""
+"""Round numbers: limits beyond a column's own, which one row rarely moves, and numbers of so many decimals."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
 
+import numpy as np
+import pyarrow as pa
+
 # Limits are multiples of a step of 1, 2 or 5 times a power of ten: the least that is at least this part of the range.
 STEPS = 5
+# Decimals that can be declared, and those that are looked for; a float holds no more digits than the first.
+MOST_DECIMALS, LOOKED_FOR = 15, 6
+# What a stored number may differ from its decimals by, in parts of the last bit that its type holds.
+LAST_BITS = 4
 
 
 def round_number(size: float, down: bool) -> float:
@@ -30,3 +37,46 @@ def outward(low: float, high: float) -> tuple[float, float]:
     step = Fraction(repr(round_number(math.nextafter((high - low) / STEPS, 0), False)))
     below, above = math.ceil(ends[0] / step) - 1, math.floor(ends[1] / step) + 1
     return (0.0 if low == 0 else float(below * step), 0.0 if high == 0 else float(above * step))
+
+
+def fewest_decimals(values: np.ndarray, last_bit: float = 2.0**-52) -> int | None:
+    """The fewest digits after the point that all numbers have; None where that is more than one looks for.
+
+    `last_bit` is that of the numbers' type, since few decimals are stored exactly.
+
+    >>> fewest_decimals(np.array([0.1 + 0.2, 12.0, -3.25])), fewest_decimals(np.array([1 / 3]))
+    (2, None)
+    """
+    for decimals in range(LOOKED_FOR + 1):
+        steps = values * 10.0**decimals
+        near = np.abs(steps) * last_bit * LAST_BITS
+        if (near < 0.25).all() and (np.abs(steps - np.rint(steps)) <= near).all():
+            return decimals
+    return None
+
+
+def last_bit_of(kind: pa.DataType) -> float:
+    """The last bit of a type's numbers, as a part of them."""
+    return 2.0**-23 if pa.types.is_float32(kind) else 2.0**-52
+
+
+def steps_within(low: np.ndarray, high: np.ndarray, decimals: int) -> tuple[np.ndarray, np.ndarray]:
+    """First and last whole number of steps of 10^-decimals from `low` to `high`; the first is larger where none is.
+
+    >>> [each.tolist() for each in steps_within(np.array([0.3, 0.301]), np.array([0.52, 0.309]), 2)]
+    [[30.0, 31.0], [52.0, 30.0]]
+    """
+    first, last = np.floor(low * 10.0**decimals) - 1, np.ceil(high * 10.0**decimals) + 1
+    for _ in range(3):  # compared as the numbers that they make: a product is rounded
+        first = np.where(of_steps(first, decimals) < low, first + 1, first)
+        last = np.where(of_steps(last, decimals) > high, last - 1, last)
+    return first, last
+
+
+def of_steps(steps: np.ndarray, decimals: int) -> np.ndarray:
+    """The numbers that so many steps of 10^-decimals make: the floats nearest to them, which print as short.
+
+    >>> of_steps(np.array([30.0]), 2).tolist()
+    [0.3]
+    """
+    return (steps + 0.0) / 10.0**decimals  # and no -0

@@ -1,4 +1,4 @@
-"""`open_table`: a stored table by its address, a file or `URL::table`."""
+"""`open_table`: a stored table by its address, a file, `FILE::table` or `URL::table`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from alphasynth.tables.engine import FileTable, Source, connect
 from alphasynth.tables.files import PARQUET, Arrow, DuckDb, Parquet, Statistical
 from alphasynth.tables.frames import require
 from alphasynth.tables.grouping import Unit
-from alphasynth.tables.statistical_files import READERS
+from alphasynth.tables.statistical_files import READERS, Labels
+from alphasynth.tables.workbooks import WORKBOOKS, Sheet
 
 TEXT, ARROW = (".csv", ".tsv", ".txt"), (".arrow", ".feather", ".ipc")
 # A table at rest, whatever holds it.
 Stored = TypeVar("Stored")
-SUFFIXES = (*TEXT, *(f".csv{kind}" for kind in COMPRESSIONS), *PARQUET, *ARROW, *READERS)
+SUFFIXES = (*TEXT, *(f".csv{kind}" for kind in COMPRESSIONS), *PARQUET, *ARROW, *READERS, *WORKBOOKS)
 DATABASES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")  # files that are named like a table's, FILE::table
+HIVE = "keys in folders' names (--hive) must be of a folder of Parquet files"
 SQLITE = b"SQLite format 3\x00"
 
 
@@ -42,6 +44,17 @@ def _database_file(address: str) -> Path | None:
     """The file of an address FILE::table; None where it is another kind of address."""
     file, mark, _ = address.rpartition("::")
     return Path(file) if mark and "://" not in address and Path(file).suffix.lower() in DATABASES else None
+
+
+def file_of(address: str | Path) -> tuple[Path, str | None]:
+    """The file of an address, and the sheet that it names in a workbook.
+
+    >>> [str(part) for part in file_of("visits.xlsx::people")], file_of("visits.csv")[1]
+    (['visits.xlsx', 'people'], None)
+    """
+    file, mark, sheet = str(address).rpartition("::")
+    named = mark and Path(file).suffix.lower() in WORKBOOKS
+    return (Path(file), sheet) if named else (Path(address), None)
 
 
 def _as_url(address: str) -> str:
@@ -73,19 +86,30 @@ def open_table(
     spill: Path | None = None,
     text: TextFormat = AS_IT_IS,
     seed: int | None = None,
+    hive: bool = False,
 ) -> FileTable | DatabaseTable:
-    """Open a stored table; only its column names and types are read.
+    """Open a stored table; only its column names and types are read, but for a workbook's sheet, which is read whole.
 
     `unit` and `max_rows` make all rows that share a value of a column the unit of privacy and keep at most so many of
     them, chosen at random. Public columns are released in the order of a file's rows, or sorted with `sort_rows`;
     tables of databases always sorted. `in_order` keeps the order even where nothing is released row by row, for values
     by record. DuckDB spills to the folder `spill`, or fails where none is given. `text` says how a text
-    file is to be read. Raises `InputError`.
+    file is to be read. With `hive` the keys in the names of a folder's folders (year=2024) are columns, which they are
+    not unless asked for. Raises `InputError`.
+
+    >>> import pandas as pd
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     pd.DataFrame({"person": [1, 1, 2], "visits": [3, 0, 2]}).to_parquet(f"{folder}/panel.parquet")
+    ...     open_table(f"{folder}/panel.parquet", unit="person", max_rows=1).column_names
+    ('person', 'visits')
     """
     privacy = _unit(unit, max_rows)
     if in_order and sort_rows:
         raise InputError("rows must be in the table's order or sorted (--by-row or --sort-rows), found both asked for")
     if is_database(str(address)):
+        if hive:
+            raise InputError(f"{HIVE}, found a table of a database")
         url, name = split_address(str(address))
         if url.startswith("duckdb://"):
             engine = connect()
@@ -94,7 +118,8 @@ def open_table(
         else:
             table = DatabaseTable.open(url, name, privacy, _key(seed))
     else:
-        source = _source(_existing(Path(address), folders=True), text)
+        file, sheet = file_of(address)
+        source = _source(_existing(file, folders=True), text, sheet, hive)
         table = FileTable(source, connect(), privacy, in_order, sort_rows, _key(seed))
     if privacy is not None:
         require(table.column_names, [privacy.column], "the unit of privacy", table.names_are_public)
@@ -106,6 +131,12 @@ def open_table(
 def is_text_file(table: object) -> bool:
     """Whether a stored table is a text file, which has no types of its own."""
     return isinstance(table, FileTable) and isinstance(table.source, Csv)
+
+
+def codebook_of(table: object) -> Labels:
+    """What a stored table says of its columns beside their values; nothing where it is no SAS, SPSS or Stata file."""
+    source = table.source if isinstance(table, FileTable) else None
+    return source.labels if isinstance(source, Statistical) else Labels()
 
 
 def as_declared(table: Stored, declared: Mapping[str, Declared]) -> Stored:
@@ -153,16 +184,20 @@ def _existing(path: Path, folders: bool = False) -> Path:
     return path.absolute()
 
 
-def _source(path: Path, text: TextFormat) -> Source:
+def _source(path: Path, text: TextFormat, sheet: str | None, hive: bool) -> Source:
     suffix = path.suffix.lower()
+    if hive and not path.is_dir():
+        raise InputError(f"{HIVE}, found a file")
     if inner_suffix(path) in TEXT and not path.is_dir():
         return Csv.open(path, text)
     if suffix in PARQUET or path.is_dir():
-        return Parquet.open(path)
+        return Parquet.open(path, hive)
     if suffix in ARROW:
         return Arrow.open(path)
     if suffix in READERS:
         return Statistical.open(path)
+    if suffix in WORKBOOKS:
+        return Sheet.open(path, sheet)
     if suffix in DATABASES:
         raise InputError(f"a table in a database file must be addressed as {path.name}::TABLE, found no table")
     raise InputError(f"a file must end in one of {', '.join(SUFFIXES)}, found {found(path.suffix)}")

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alphasynth.errors import InputError
+from alphasynth.tables.declared import Declared
 
 READERS = {
     ".sas7bdat": "read_sas7bdat",
@@ -24,6 +25,7 @@ READERS = {
     ".por": "read_por",
     ".dta": "read_dta",
 }
+SPSS = "read_sav"
 ROWS_AT_A_TIME = 500_000
 XPORT_RECORD = 80  # bytes; the format does not say how many rows there are
 
@@ -75,13 +77,21 @@ def _to_arrow(path: Path, frame: Any, names: Sequence[str]) -> pa.Table:
 class Labels:
     """What a file says of its columns beside their values: the codebook's words, not the records'.
 
-    `words` names a column, `values` names its codes, `formats` says how its numbers are shown.
+    `words` names a column, `values` names its codes, `formats` says how its numbers are shown; `gaps` are the ranges of
+    codes that stand for a missing value.
     """
 
     family: str = ""
     words: dict[str, str] = field(default_factory=dict)
     values: dict[str, dict[Any, str]] = field(default_factory=dict)
     formats: dict[str, str] = field(default_factory=dict)
+    gaps: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def codes(self, name: str) -> dict[Any, str]:
+        """Words for the codes of a column that are values, and no missing ones."""
+        ends = [(each["lo"], each["hi"]) for each in self.gaps.get(name, ())]
+        named = self.values.get(name, {})
+        return {code: word for code, word in named.items() if not any(_between(code, *pair) for pair in ends)}
 
     def of_declared(self, levels: Mapping[str, Sequence[Any]]) -> Labels:
         """With no more said of these columns than a strict release may: no formats, and words of declared codes alone.
@@ -98,9 +108,34 @@ class Labels:
 
 def read_labels(path: Path) -> Labels:
     """The labels and formats of a file's columns."""
-    _, meta = _read(path, metadataonly=True)
+    family = FAMILIES[path.suffix.lower()]
+    # SPSS's missing codes are told where they are asked for; other formats have none that are values.
+    _, meta = _read(path, metadataonly=True, **({"user_missing": True} if READERS[path.suffix.lower()] == SPSS else {}))
     words = {name: text for name, text in meta.column_names_to_labels.items() if text}
-    return Labels(FAMILIES[path.suffix.lower()], words, meta.variable_value_labels, meta.original_variable_types)
+    return Labels(family, words, meta.variable_value_labels, meta.original_variable_types, meta.missing_ranges)
+
+
+def _between(code: Any, low: Any, high: Any) -> bool:
+    return isinstance(code, str) == isinstance(low, str) and low <= code <= high
+
+
+def of_codebook(codes: Mapping[Any, str], values: Sequence[Any], few: bool, most: int) -> Declared | None:
+    """Levels of a column whose values have labels: all codes of the codebook, whether they occur or not.
+
+    A value without a label is one more level where there are `few` values; else the column is no code. None, too, where
+    there are more than `most` levels.
+
+    >>> of_codebook({1.0: "yes", 2.0: "no", 3.0: "unsure"}, [1.0, 2.0], True, 10).labels
+    ((1, 'yes'), (2, 'no'), (3, 'unsure'))
+    """
+    text = isinstance(values[0], str)
+    known = {code: word for code, word in codes.items() if isinstance(code, str) == text and word}
+    levels = sorted({*values, *known})
+    if not known or len(levels) > most or not (few or set(values) <= set(known)):
+        return None
+    whole = not text and all(float(level).is_integer() for level in levels)
+    plain = {level: int(level) if whole else level for level in levels}
+    return Declared(levels=tuple(plain.values()), labels=tuple((plain[code], known[code]) for code in sorted(known)))
 
 
 FAMILIES = {".sas7bdat": "sas", ".xpt": "sas", ".sav": "spss", ".zsav": "spss", ".por": "spss", ".dta": "stata"}

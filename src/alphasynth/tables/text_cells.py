@@ -1,25 +1,80 @@
-"""Cells of text files that a spreadsheet would take for formulas: an apostrophe goes before them, and off again."""
+"""Cells of text files: how numbers are written, and text that a spreadsheet would take for a formula.
+
+An apostrophe goes before such text, and off again.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alphasynth.errors import InputError, found
+
 # A number as people write it, which is no formula though it has a sign; DuckDB would also read 1_000.
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-_ALONE = rf"[ \t\r\n]*{NUMBER}[ \t\r\n]*"
+# Digits with points and commas between are none either, whatever these stand for.
+_ALONE = rf"[ \t\r\n]*({NUMBER}|[+-]?[0-9][0-9.,]*)[ \t\r\n]*"
 # How a formula begins: with a sign, also one of full width, or with white space that spreadsheets skip. Apostrophes
 # before it count, so that taking one off always undoes putting one on.
 _FORMULA = "^'*[=+\\-@\\t\\r\\n\uff1d\uff0b\uff0d\uff20]"
-# What guarantee.json calls this, where it was done, and what it says.
-CSV_CELLS = "csv_cells"
+# What may stand between thousands, and the characters that do: spaces of text are not all one character.
+THOUSANDS = {".": "[.]", ",": "[,]", " ": "[ \u00a0\u202f]", "'": "['\u2019]"}
+# Numbers with commas, whatever these stand for, and what to say of a column that has them.
+WITH_COMMAS = r"[+-]?[0-9][0-9.' ]*(,[0-9]+)*|[+-]?,[0-9]+"
+COMMAS = "numbers with commas? --decimal-comma or --thousands says what these are"
+# What guarantee.json calls this, where it was done, and what it says; and what stands before decimals, if no point.
+CSV_CELLS, CSV_DECIMAL = "csv_cells", "csv_decimal"
 WORDS = (
     "text and column names that begin like a spreadsheet's formula (=, +, -, @, a tab or a line break, and are no "
     "number) have an apostrophe before them; so have those that begin with apostrophes and then so"
 )
+
+
+class Marks(NamedTuple):
+    """How numbers of a text file are written: what stands before their decimals, and between their thousands."""
+
+    decimal: str = "."
+    thousands: str | None = None
+
+    @classmethod
+    def of(cls, decimal_comma: bool, thousands: str | None) -> Marks:
+        """The marks that were told; raise `InputError`."""
+        decimal = "," if decimal_comma else "."
+        if thousands is not None and (thousands not in THOUSANDS or thousands == decimal):
+            raise InputError(
+                f"thousands must be one of {' '.join(map(repr, THOUSANDS))} and not what stands before decimals, found "
+                f"{found(thousands)}"
+            )
+        return cls(decimal, thousands)
+
+    def sql(self, text: str) -> str:
+        """DuckDB's SQL of a number as it is usually written; nothing where the text is none."""
+        if self == Marks():
+            return text
+        whole, between = "[0-9]+", "" if self.thousands is None else THOUSANDS[self.thousands]
+        if between:
+            whole += f"|[0-9]{{1,3}}({between}[0-9]{{3}})+"
+        number = f"[+-]?(({whole})([{self.decimal}][0-9]*)?|[{self.decimal}][0-9]+)([eE][+-]?[0-9]+)?"
+        plain = f"regexp_replace({text}, {_quoted(between)}, '', 'g')" if between else text
+        made = f"replace({plain}, '{self.decimal}', '.')"
+        return f"CASE WHEN regexp_full_match({text}, {_quoted(number)}) THEN {made} END"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def have_commas(texts: pa.ChunkedArray) -> bool:
+    """Whether all texts are numbers with commas, or without but beside some that have them.
+
+    >>> have_commas(pa.chunked_array([["3,14", "2"]])), have_commas(pa.chunked_array([["3", "2"]]))
+    (True, False)
+    """
+    alike = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), f"^(?:{WITH_COMMAS})$")
+    return bool(len(texts) and pc.all(alike).as_py() and pc.any(pc.match_substring(texts, ",")).as_py())
 
 
 def guarded(value: Any) -> Any:
