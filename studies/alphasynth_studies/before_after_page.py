@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from alphasynth.evaluation.digits import short
 from alphasynth.evaluation.intervals import Interval
 from alphasynth.evaluation.values import together
 from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.pages import figures, page
-from alphasynth.pages.marks import Figure, Line, Mark, Panel, Reference, points, short
+from alphasynth.pages.marks import Figure, Line, Mark, Panel, Reference, points
 from alphasynth.pages.palette import colours
 from alphasynth.privacy.accounting import round_up
 from alphasynth_studies.before_after import AFTER, BEFORE, Told, interval_of, signed

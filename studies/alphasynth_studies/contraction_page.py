@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from alphasynth.evaluation.digits import short
 from alphasynth.evaluation.values import Values
 from alphasynth.pages import page
-from alphasynth.pages.marks import Figure, Line, Panel, Reference, short, violin
+from alphasynth.pages.marks import Figure, Line, Panel, Reference, violin
 from alphasynth.pages.palette import CONFIDENTIAL, colours
 from alphasynth.privacy.accounting import round_up
 from alphasynth_studies.local_bounds import ROUNDS

@@ -182,4 +182,4 @@ class TestRegressions:
 def test_ranks_are_mean_ranks():
     values, counts = np.array([5.0, 1.0, 5.0]), np.array([1, 2, 3])
     rows = stats.rankdata(np.repeat(values, counts))
-    assert np.repeat(associations._ranks(values, counts), counts).tolist() == rows.tolist()
+    assert np.repeat(associations.ranks_of(values, counts), counts).tolist() == rows.tolist()

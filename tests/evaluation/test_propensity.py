@@ -195,3 +195,30 @@ def test_independent_columns_are_those_of_the_tall_matrix():
     assert len(expected) == 6
     assert np.linalg.matrix_rank(kept) == kept.shape[1] == 6
     assert kept == pytest.approx(scaled[:, expected], abs=1e-12)
+
+
+class TestApart:
+    def test_two_samples_are_within_chance_and_a_shift_is_not(self):
+        """Of 30 pairs of samples the farthest deviate is about 2.1; 3.5 has a chance of less than one in a hundred."""
+        generator = rng(8)
+        for shift, number in ((0.0, 30), (1.0, 3)):
+            for _ in range(number):
+                one, other = (records(pd.DataFrame({"x": generator.normal(size=400)})) for _ in range(2))
+                moved = records(pd.DataFrame({"x": np.asarray(other.columns["x"]) + shift}))
+                for found in propensities(generator, one, [moved]):
+                    assert (found.apart > 3.5) == (shift > 0)
+                    assert found.samples == pytest.approx(2 * found.null, rel=1e-9)
+
+    def test_a_model_of_very_many_terms_is_not_judged(self):
+        generator = rng(9)
+        one, other = (records(pd.DataFrame(generator.normal(size=(60, 8))).rename(columns=str)) for _ in range(2))
+        logistic, tree = propensities(generator, one, [other])
+        assert np.isnan(logistic.apart)
+        assert np.isfinite(tree.apart)
+
+    def test_more_tables_than_shuffles(self):
+        generator = rng(10)
+        table = records(pd.DataFrame({"x": generator.normal(size=60)}))
+        _, tree = propensities(generator, table, [table] * 51)
+        assert tree.apart == 0
+        assert tree.error > 0

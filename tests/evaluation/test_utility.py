@@ -11,9 +11,9 @@ from scipy import stats
 
 import alphasynth as syn
 from alphasynth.errors import InputError
-from alphasynth.evaluation import utility
 from alphasynth.evaluation.associations import ETA
 from alphasynth.evaluation.distances import distances, mean_distances
+from alphasynth.evaluation.shares import level_shares
 from alphasynth.evaluation.utility import evaluate
 from alphasynth.evaluation.values import Values, read_records
 from alphasynth.tables.declared import Declared
@@ -202,4 +202,4 @@ def test_shares_of_numbers_are_those_of_their_words(values):
     table = read_records(frame, ["x", "z"], {"x": Declared(missing="model")})
     words = [str(v) if any(w != int(w) for w in [*values, 0]) else str(int(v)) for v in map(float, values)]
     expected = pd.Series(words).value_counts(normalize=True).to_dict()
-    assert utility._level_shares(table, "x") == pytest.approx(expected)
+    assert level_shares(table, "x") == pytest.approx(expected)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import alphasynth as syn
+from alphasynth.evaluation.digits import short
 from alphasynth.evaluation.risk import identification_risk
 from alphasynth.evaluation.utility import evaluate
 from alphasynth.evaluation.values import Values
@@ -20,7 +21,7 @@ from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.pages import figures, images
 from alphasynth.pages.drawing import draw
 from alphasynth.pages.images import save
-from alphasynth.pages.marks import MOST_POINTS, Bars, Points, Reference, Violin, bars, curve, points, short, violin
+from alphasynth.pages.marks import MOST_POINTS, Bars, Points, Reference, Violin, bars, curve, points, violin
 from alphasynth.pages.palette import COLOURS, OTHERS, colours
 
 

@@ -236,7 +236,7 @@ def test_coefficients_in_standard_errors():
     dots = [float(dot.get("cx")) for dot in root.iter("circle")]
     assert len(dots) == 6
     assert max(dots) <= 406  # within the axis
-    assert "Intercept, Raked: 12, 95 % interval 8 to 16" in {g.get("data-tip") for g in root.iter("g")}
+    assert "Intercept, Raked: 12.0, 95 % interval 8.0 to 16.0" in {g.get("data-tip") for g in root.iter("g")}
     assert coefficient_intervals({"Raked": found[:1]}) is None
     assert coefficient_intervals({}) is None
 

@@ -69,6 +69,15 @@ def evaluate(
     page: Annotated[Path | None, typer.Option(help="Also write a page, HTML; confidential.")] = None,
     delimiter: Annotated[str | None, typer.Option(help="Of the confidential file, where it is text.")] = None,
     encoding: Annotated[str, typer.Option(help="Of the confidential file, where it is text.")] = "utf-8",
+    decimal_comma: Annotated[
+        bool, typer.Option("--decimal-comma", help="The confidential file is text with commas before decimals, 3,14.")
+    ] = False,
+    thousands: Annotated[
+        str | None, typer.Option(help="Of the confidential file, where it is text: what stands between thousands.")
+    ] = None,
+    hive: Annotated[
+        bool, typer.Option("--hive", help="The confidential table's folders have keys, year=2024, in their names.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Compare synthetic tables with the confidential one: utility and empirical risk. The output is confidential."""
@@ -93,15 +102,22 @@ def evaluate(
         survey_weights=survey_weights,
         delimiter=delimiter,
         encoding=encoding,
+        decimal_comma=decimal_comma,
+        thousands=thousands,
+        hive=hive,
     )
     done = run(asked)
     if page is not None:
         _write_page(page, done)
     if as_json:
         found = {name: _objects(lines) for name, lines in done.tables.items()}
-        typer.echo(json.dumps({"confidential": True, **found}, indent=2, allow_nan=False))
+        said = {"confidential": True, "verdict": done.verdict.lines, **found}
+        typer.echo(json.dumps(said, indent=2, allow_nan=False))
         return
     typer.echo("Confidential: computed from single records.\n")
+    for line in done.verdict.lines:
+        typer.echo(textwrap.fill(line, 110, subsequent_indent="  "))
+    typer.echo()
     if is_vector(done.outcome.rules):
         typer.echo(textwrap.fill(VECTOR_WEIGHTS, 110) + "\n")
     for lines in done.tables.values():
@@ -131,7 +147,11 @@ def _objects(lines: Lines) -> list[dict[str, Any]]:
 
 
 def _finite(value: Any) -> Any:
-    """What JSON can hold: nothing for what is not a number."""
+    """What JSON can hold: nothing for what is not a number; of an estimate itself, to the last digit."""
+    from alphasynth.evaluation.digits import WithError
+
+    if isinstance(value, WithError):
+        return _finite(value.value)
     if isinstance(value, tuple):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -44,11 +44,11 @@ def association(records: Records, pair: Pair) -> float:
     if len(counts) < 2:
         return float("nan")
     if pair.measure == SPEARMAN:
-        return _spearman(_numbers(x), _numbers(y), counts)
+        return _spearman(numbers_of(x), numbers_of(y), counts)
     if pair.measure == CRAMER:
-        return _cramer(_codes(x), _codes(y), counts)
+        return _cramer(codes_of(x), codes_of(y), counts)
     numbers, codes = (x, y) if is_numeric(x) else (y, x)
-    return _eta(_numbers(numbers), _codes(codes), counts)
+    return _eta(numbers_of(numbers), codes_of(codes), counts)
 
 
 def all_associations(records: Records, wanted: Sequence[Pair]) -> list[float]:
@@ -57,14 +57,14 @@ def all_associations(records: Records, wanted: Sequence[Pair]) -> list[float]:
 
     @cache
     def ranked(name: str) -> tuple[np.ndarray, np.ndarray, float]:
-        ranks = _ranks(_numbers(records.columns[name]), records.counts)
+        ranks = ranks_of(numbers_of(records.columns[name]), records.counts)
         apart = ranks - np.average(ranks, weights=records.counts)
         weighted = apart * records.counts
         return apart, weighted, float(apart @ weighted)
 
     @cache
     def coded(name: str) -> np.ndarray:
-        return _codes(records.columns[name])
+        return codes_of(records.columns[name])
 
     def one(pair: Pair) -> float:
         names = pair.one, pair.other
@@ -74,22 +74,24 @@ def all_associations(records: Records, wanted: Sequence[Pair]) -> list[float]:
             return _cramer(coded(pair.one), coded(pair.other), records.counts)
         if pair.measure == ETA:
             numbers, codes = names if is_numeric(records.columns[pair.one]) else names[::-1]
-            return _eta(_numbers(records.columns[numbers]), coded(codes), records.counts)
+            return _eta(numbers_of(records.columns[numbers]), coded(codes), records.counts)
         (apart, _, own), (_, weighted, other) = ranked(pair.one), ranked(pair.other)
         return float(apart @ weighted / (own * other) ** 0.5) if own * other > 0 else float("nan")
 
     return [one(pair) for pair in wanted]
 
 
-def _numbers(column: Any) -> np.ndarray:
+def numbers_of(column: Any) -> np.ndarray:
+    """A column's numbers."""
     return np.asarray(column, np.float64)
 
 
-def _codes(column: Any) -> np.ndarray:
+def codes_of(column: Any) -> np.ndarray:
+    """The place of each line's level among the levels that occur."""
     return np.unique(as_text(column), return_inverse=True)[1]
 
 
-def _ranks(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def ranks_of(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Mean rank of each line's rows among all rows."""
     _, place = np.unique(values, return_inverse=True)
     tied = np.bincount(place, counts)
@@ -97,7 +99,7 @@ def _ranks(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _spearman(x: np.ndarray, y: np.ndarray, counts: np.ndarray) -> float:
-    covariance = np.cov(_ranks(x, counts), _ranks(y, counts), fweights=counts)
+    covariance = np.cov(ranks_of(x, counts), ranks_of(y, counts), fweights=counts)
     spread = covariance[0, 0] * covariance[1, 1]
     return float(covariance[0, 1] / spread**0.5) if spread > 0 else float("nan")
 
@@ -121,13 +123,17 @@ def _eta(values: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """A regression of one column on others: which kind, and for each table its coefficients and their variances."""
+    """A regression of one column on others: which kind, and for each table its coefficients and their variances.
+
+    `robust` are variances that hold where the model's do not, by what each row's residual moves.
+    """
 
     formula: str
     kind: str
     terms: tuple[str, ...]
     coefficients: np.ndarray = field(repr=False)  # (tables, terms), the confidential table first
     variances: np.ndarray = field(repr=False)
+    robust: np.ndarray = field(repr=False)
 
 
 def regress(formula: str, confidential: Records, tables: list[Records]) -> Regression:
@@ -154,13 +160,12 @@ def regress(formula: str, confidential: Records, tables: list[Records]) -> Regre
     # One table's at a time: of a wide table each takes much memory.
     others = (np.asarray(compute_terms(spec, frame), np.float64) for frame in frames[1:])
     matrices = chain([first], others)
-    kind = asked or _kind(_numbers(response))
+    kind = asked or _kind(numbers_of(response))
     fits = [
-        _fit(kind, _numbers(records.columns[parsed.response]), X, records.counts)
+        _fit(kind, numbers_of(records.columns[parsed.response]), X, records.counts)
         for records, X in zip(all_tables, matrices, strict=True)
     ]
-    coefficients, variances = (np.array(part) for part in zip(*fits, strict=True))
-    return Regression(parsed.text, kind, terms, coefficients, variances)
+    return Regression(parsed.text, kind, terms, *(np.array(part) for part in zip(*fits, strict=True)))
 
 
 LOGISTIC, LOG_LINEAR, LEAST_SQUARES = "logistic", "log-linear (quasi-Poisson)", "least squares"
@@ -185,7 +190,7 @@ def _frames(names: Sequence[str], all_tables: Sequence[Records]) -> list[Any]:
     """
     import pandas as pd
 
-    frames = [pd.DataFrame(index=range(records.size)) for records in all_tables]
+    frames: list[dict[str, Any]] = [{} for _ in all_tables]
     for name in names:
         columns: list[Any] = [plain(records.columns[name]) for records in all_tables]
         if columns[0].dtype.kind != "f":
@@ -196,7 +201,8 @@ def _frames(names: Sequence[str], all_tables: Sequence[Records]) -> list[Any]:
             columns = [pd.Categorical(column, categories=levels) for column in columns]
         for frame, column in zip(frames, columns, strict=True):
             frame[name] = column
-    return frames
+    sizes = [records.size for records in all_tables]
+    return [pd.DataFrame(frame, index=range(size)) for frame, size in zip(frames, sizes, strict=True)]
 
 
 def _kind(response: np.ndarray) -> str:
@@ -205,23 +211,32 @@ def _kind(response: np.ndarray) -> str:
     return LEAST_SQUARES
 
 
-def _fit(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients and their variances; NaN for those that a table does not determine."""
-    coefficients, variances = np.full((2, X.shape[1]), np.nan)
+def _fit(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Coefficients, their variances and robust ones (3, terms); NaN for those that a table does not determine."""
+    found = np.full((3, X.shape[1]), np.nan)
     if kind != LEAST_SQUARES and ((y < 0).any() or (kind == LOGISTIC and (y > 1).any())):
-        return coefficients, variances  # no mean of such a model can be these values
-    scale = np.abs(X).max(axis=0)
-    scaled = X / np.where(scale > 0, scale, 1.0)
+        return found  # no mean of such a model can be these values
+    largest = np.abs(X).max(axis=0)
+    scale = np.where(largest > 0, largest, 1.0)
+    scaled = X / scale
     kept = _determined(scaled, counts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of separation and the like: what comes of it shows in the variances
         try:
             fitted = _fitted(kind, y, scaled[:, kept], counts.astype(np.float64))
         except (ValueError, np.linalg.LinAlgError):
-            return coefficients, variances
-    coefficients[kept] = fitted.params / scale[kept]
-    variances[kept] = np.diag(fitted.cov_params()) / scale[kept] ** 2
-    return coefficients, variances
+            return found
+        robust = _robust(fitted, y, scaled[:, kept], counts)
+    found[:, kept] = fitted.params, np.diag(fitted.cov_params()), robust
+    return found / np.stack([scale, scale**2, scale**2])
+
+
+def _robust(fitted: Any, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The sandwich: inverse information around the sum of squared scores."""
+    mean, family = fitted.mu, fitted.model.family
+    score = X * ((y - mean) / (family.link.deriv(mean) * family.variance(mean)))[:, None]
+    bread = fitted.cov_params() / fitted.scale
+    return np.diag(bread @ (score.T @ (counts[:, None] * score)) @ bread)
 
 
 def _fitted(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from alphasynth.evaluation.associations import Pair
+from alphasynth.evaluation.chance import in_errors
 from alphasynth.evaluation.intervals import (
     RESAMPLES,
     Combined,
@@ -34,6 +36,12 @@ class Estimates:
     averaged: Interval
     combined: Combined
     resampled: np.ndarray = field(repr=False)
+
+    @property
+    def error(self) -> float:
+        """Standard error of the estimate: that of its interval, or where one draw has none, of sampling rows."""
+        variance = self.combined.variance
+        return variance**0.5 if variance else float(self.resampled.std(axis=1).mean())
 
 
 def estimates(
@@ -69,12 +77,28 @@ def estimates(
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A statistic in the confidential table (confidential) and in the synthetic ones."""
+    """A statistic in the confidential table (confidential) and in the synthetic ones.
+
+    `apart` is their difference in standard errors of it, and `size` how large it is: of a mean or a standard deviation
+    in standard deviations of the column, of a quantile in shares of rows.
+    """
 
     value: float
     interval: Interval
     synthetic: Estimates
     resampled: np.ndarray = field(repr=False)
+    apart: float = float("nan")
+    size: float = float("nan")
+
+    @property
+    def error(self) -> float:
+        """Standard error of the confidential value."""
+        return float(self.resampled.std(ddof=1))
+
+    @property
+    def difference_error(self) -> float:
+        """About the standard error of their difference."""
+        return math.hypot(self.error, self.synthetic.error)
 
     @property
     def overlap_averaged(self) -> float:
@@ -90,18 +114,26 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Associated:
-    """A pair's association in the confidential table, and in the synthetic ones: mean and range."""
+    """A pair's association in the confidential table, and in the synthetic ones: mean and range.
+
+    `error` is the standard error of their difference, `apart` the difference in it.
+    """
 
     pair: Pair
     confidential: float
     synthetic: float
     lowest: float
     highest: float
+    error: float = float("nan")
+    apart: float = float("nan")
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A regression coefficient in the confidential table, and from the synthetic ones."""
+    """A regression coefficient in the confidential table, and from the synthetic ones.
+
+    `between` is the standard error of their difference.
+    """
 
     regression: str
     kind: str
@@ -109,21 +141,31 @@ class Coefficient:
     value: float
     error: float
     synthetic: Combined
+    between: float = float("nan")
 
     @property
     def apart(self) -> float:
-        """Distance of the two in standard errors of the confidential one."""
-        return abs(self.synthetic.estimate - self.value) / self.error if self.error > 0 else float("nan")
+        """Distance of the two in standard errors of their difference."""
+        return in_errors(self.value, self.synthetic.estimate, self.between)
 
 
 @dataclass(frozen=True)
 class Share:
-    """The share of rows at one level of a column, in the confidential table and in the synthetic ones (mean)."""
+    """The share of rows at one level of a column, in the confidential table and in the synthetic ones (mean).
+
+    `error` is the standard error of their difference.
+    """
 
     column: str
     level: str
     confidential: float
     synthetic: float
+    error: float = float("nan")
+
+    @property
+    def apart(self) -> float:
+        """Distance of the two in standard errors of their difference."""
+        return in_errors(self.confidential, self.synthetic, self.error)
 
 
 @dataclass(frozen=True)

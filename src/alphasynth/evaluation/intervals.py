@@ -13,6 +13,7 @@ from alphasynth.evaluation.values import Statistic, Values
 from alphasynth.privacy.guarantee import SPREAD
 
 LEVEL = 0.95
+REACH = 1.959963984540054  # standard errors to each side of a 95 % interval
 RESAMPLES = 1_000
 # Above so many distinct values, moments are resampled by bins; each end of the column keeps bins of one value.
 MOST_BINS, SINGLE_AT_EACH_END = 1_024, 64

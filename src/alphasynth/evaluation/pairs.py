@@ -40,7 +40,7 @@ class Difference:
     """Shares of rows in the cells of a column (cells,) or of a pair (rows, columns), synthetic ones as means of tables.
 
     `variation` is the mean total variation of the synthetic tables, `chance` about what two samples of one population
-    would have (confidential).
+    would have, and `error` about its standard deviation between such samples (confidential).
     """
 
     names: tuple[str, ...]
@@ -49,6 +49,7 @@ class Difference:
     synthetic: np.ndarray = field(repr=False)
     variation: float
     chance: float
+    error: float = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +63,20 @@ class Differences:
 def differences(declared: Mapping[str, Declared], records: Records, tables: Sequence[Records]) -> Differences:
     """Compare all declared columns and pairs that the records hold, on cells that declarations make."""
     named = {name: facts for name, facts in declared.items() if name in records.columns and not facts.dates}
+    return compare_cuts(
+        [cut(Cells.of(n, facts, facts.skewed), [records, *tables]) for n, facts in named.items()], records, tables
+    )
+
+
+def compare_cuts(
+    blocks: Sequence[Cut], records: Records, tables: Sequence[Records], public: Sequence[str] = ()
+) -> Differences:
+    """Compare columns and pairs on these cells; `public` columns, the same in all tables, only together with others."""
     weights = [np.asarray(table.counts, np.float64) for table in (records, *tables)]
-    blocks = [cut(Cells.of(n, facts, facts.skewed), [records, *tables]) for n, facts in named.items()]
     columns = [_differ((one,), weights) for one in blocks]
     groups = [join(c, (d.confidential + d.synthetic) / 2) for c, d in zip(blocks, columns, strict=True)]
-    pairs = [_differ(pair, weights) for pair in combinations(groups, 2)]
-    return Differences(_largest_first(columns), _largest_first(pairs))
+    pairs = [_differ(pair, weights) for pair in combinations(groups, 2) if not {p.name for p in pair} <= set(public)]
+    return Differences(_largest_first([one for one in columns if one.names[0] not in public]), _largest_first(pairs))
 
 
 def _largest_first(found: Sequence[Difference]) -> tuple[Difference, ...]:
@@ -84,7 +93,7 @@ def cut(cells: Cells, tables: Sequence[Records]) -> Cut:
         first = np.searchsorted(numbers, np.arange(numbers[-1] + 1))
         last = np.searchsorted(numbers, np.arange(numbers[-1] + 1), "right") - 1
         ends[: len(first)] = np.stack([cells.lower[first], cells.upper[last]], axis=1)
-        labels = [_spoken(low, high) for low, high in ends[: len(first)]]
+        labels = [spoken(low, high) for low, high in ends[: len(first)]]
     named = (*labels, *([MISSING] if cells.gap else []))
     return Cut(cells.name, named, ends, tuple(cells.block[_codes(cells, table)] for table in tables))
 
@@ -98,23 +107,28 @@ def _codes(cells: Cells, table: Records) -> np.ndarray:
         codes = np.array([known.get(level, most) for level in levels.tolist()])[place]
     elif cells.levels:
         between = (cells.lower[1:] + cells.lower[:-1]) / 2
-        codes = np.searchsorted(between, _numbers(column))
+        codes = np.searchsorted(between, numbers_or_truth(column))
     else:
-        codes = np.clip(np.searchsorted(cells.lower, _numbers(column), side="right") - 1, 0, most)
+        codes = np.clip(np.searchsorted(cells.lower, numbers_or_truth(column), side="right") - 1, 0, most)
     return codes if not cells.gap else np.where(present(table, cells.name), codes, cells.size - 1)
 
 
-def _numbers(column: Any) -> np.ndarray:
+def numbers_or_truth(column: Any) -> np.ndarray:
+    """A column's numbers, ones and zeros of truth values."""
     return np.asarray(column, np.float64) if is_numeric(column) else (as_text(column) == "true").astype(np.float64)
 
 
-def _spoken(low: float, high: float) -> str:
+def spoken(low: float, high: float) -> str:
     """A cell of numbers.
 
-    >>> _spoken(3.0, 3.0), _spoken(0.0, 0.25)
-    ('3', '0 to 0.25')
+    >>> spoken(3.0, 3.0), spoken(0.0, 0.25), spoken(7078.4, 40000.0)
+    ('3', '0 to 0.25', '7078 to 40000')
     """
-    return f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}"
+    return _end(low, 5) if low == high else f"{_end(low, 4)} to {_end(high, 4)}"
+
+
+def _end(value: float, digits: int) -> str:
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.{digits}g}"
 
 
 def join(cut: Cut, shares: np.ndarray, most: int = MOST_GROUPS) -> Cut:
@@ -134,7 +148,7 @@ def join(cut: Cut, shares: np.ndarray, most: int = MOST_GROUPS) -> Cut:
     place = np.unique(np.minimum(np.floor(middle * room), room - 1), return_inverse=True)[1]
     first, last = (np.searchsorted(place, np.arange(place[-1] + 1), side) for side in ("left", "right"))
     ends = np.stack([cut.ends[first, 0], cut.ends[last - 1, 1]], axis=1)
-    labels = (*(_spoken(low, high) for low, high in ends), *cut.labels[len(own) :])
+    labels = (*(spoken(low, high) for low, high in ends), *cut.labels[len(own) :])
     beside = place[-1] + 1 + np.arange(len(shares) - len(own))
     joined = np.concatenate([place, beside])
     ends = np.concatenate([ends, cut.ends[len(own) :]])
@@ -158,7 +172,13 @@ def _differ(cuts: Sequence[Cut], weights: Sequence[np.ndarray]) -> Difference:
         others.mean(axis=0).reshape(sizes),
         float(np.abs(others - own).sum(axis=1).mean() / 2),
         chance_variation(own, rows[0], float(np.mean(rows[1:]))),
+        _chance_error(own, rows[0], float(np.mean(rows[1:]))),
     )
+
+
+def _chance_error(shares: np.ndarray, n: float, rows: float) -> float:
+    """Standard deviation of the total variation of two such samples: half a sum of nearly independent |differences|."""
+    return float(np.sqrt((shares * (1 - shares)).sum() * (1 / n + 1 / rows) * (1 - 2 / np.pi)) / 2)
 
 
 def chance_variation(shares: np.ndarray, n: float, rows: float) -> float:

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from alphasynth.evaluation.chance import chi_square_in_errors, in_errors
 from alphasynth.evaluation.values import plain
 from alphasynth.tables.records import Records
 
@@ -33,36 +34,68 @@ MOST_TERMS = 250  # products
 MOST_LEVELS = 30  # of a column; rarer ones are taken together
 SHUFFLES = 50  # in all, over the tables
 SMALLEST_LEAF = 0.01  # share of the merged rows
+# With more terms than this part of the rows a logistic model fits chance, and its chi-square is none.
+MOST_TERMS_PER_ROW = 0.05
 # A ridge that moves no coefficient to speak of, and keeps those finite that would separate the tables.
 NEARLY_NO_PENALTY = 1e4
 
 
 @dataclass(frozen=True)
 class Propensity:
-    """pMSE of a propensity model, the null it is compared with, and their ratio; averages over the tables."""
+    """pMSE of a propensity model, the null it is compared with, and their ratio; averages over the tables.
+
+    `samples` is the pMSE that two samples of one population would have, `error` its standard deviation by chance, and
+    `apart` how far the tables' own is above it in such errors; not known of a model with very many terms.
+    """
 
     model: str
     pmse: float
     null: float
     rows: int
+    samples: float = float("nan")
+    error: float = float("nan")
+    apart: float = float("nan")
 
     @property
     def standardised(self) -> float:
         """S_pMSE."""
         return self.pmse / self.null if self.null > 0 else float("nan")
 
+    @property
+    def score_error(self) -> float:
+        """Standard deviation of S_pMSE by chance."""
+        return self.error / self.null if self.null > 0 else float("nan")
+
 
 def propensities(rng: np.random.Generator, confidential: Records, tables: Sequence[Records]) -> list[Propensity]:
     """pMSE and S_pMSE of each table by a logistic model and by a tree, averaged over the tables."""
     merged = [_Merged.of(rng, confidential, table) for table in tables]
-    rows = merged[0].total
     logistic = [_logistic(m) for m in merged]
-    terms = logistic[0][2]
     shuffles = -(-SHUFFLES // len(tables))
     grown = [(m.pmse(_grow(m, m.synthetic)), _shuffled(rng, m, shuffles)) for m in merged]
-    means = [np.mean([line[:2] for line in lines], axis=0) for lines in (logistic, grown)]
-    models = (f"logistic, {terms}", "tree")
-    return [Propensity(model, float(m[0]), float(m[1]), rows) for model, m in zip(models, means, strict=True)]
+    return [_by_formula(merged, logistic), _by_shuffling(merged, grown)]
+
+
+def _by_formula(merged: Sequence[_Merged], fits: Sequence[tuple[float, float, str]]) -> Propensity:
+    """What logistic models say: over what two samples have, pMSE is a chi-square over its degrees of freedom."""
+    pmse, null = (float(np.mean([fit[i] for fit in fits])) for i in (0, 1))
+    samples = float(np.mean([fit[1] / m.chance for fit, m in zip(fits, merged, strict=True)]))
+    freedom = float(np.mean([m.terms(fit[1]) for fit, m in zip(fits, merged, strict=True)]))
+    model, rows = f"logistic, {fits[0][2]}", merged[0].total
+    if not 0 < freedom <= MOST_TERMS_PER_ROW * rows:
+        return Propensity(model, pmse, null, rows)
+    error = samples * (2 / freedom) ** 0.5
+    return Propensity(model, pmse, null, rows, samples, error, chi_square_in_errors(pmse / samples, freedom))
+
+
+def _by_shuffling(merged: Sequence[_Merged], grown: Sequence[tuple[float, np.ndarray]]) -> Propensity:
+    """What trees say: shuffling makes two samples of one population."""
+    pmse = float(np.mean([found for found, _ in grown]))
+    null = float(np.mean([m.chance * shuffled.mean() for (_, shuffled), m in zip(grown, merged, strict=True)]))
+    shuffles = np.concatenate([shuffled for _, shuffled in grown])
+    samples, error = float(shuffles.mean()), float(shuffles.std(ddof=1)) if len(shuffles) > 1 else float("nan")
+    apart = in_errors(samples, pmse, error) if pmse > samples else 0.0
+    return Propensity("tree", pmse, null, merged[0].total, samples, error, apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +145,10 @@ class _Merged:
         1 - c of it, and more where the confidential rows are themselves a sample of the table.
         """
         return (1 - self.share) + (1 - self.part) * self.share
+
+    def terms(self, null: float) -> float:
+        """How many terms a logistic model with this null has."""
+        return null * self.total / (self.share * (1 - self.share) * self.chance)
 
     @cached_property
     def points(self) -> np.ndarray:
@@ -202,8 +239,8 @@ def _grow(merged: _Merged, synthetic: np.ndarray) -> np.ndarray:
     return merged.fit(tree, merged.points, synthetic)
 
 
-def _shuffled(rng: np.random.Generator, merged: _Merged, times: int) -> float:
-    """The tree's null: its mean pMSE after shuffling which rows are synthetic, times what of it is chance."""
+def _shuffled(rng: np.random.Generator, merged: _Merged, times: int) -> np.ndarray:
+    """The tree's pMSE (times,) after shuffling which rows are synthetic; its null is their mean times `chance`."""
     number = int(merged.synthetic.sum())
     shuffles = rng.multivariate_hypergeometric(merged.counts, number, times, method="marginals")
-    return merged.chance * float(np.mean([merged.pmse(_grow(merged, synthetic)) for synthetic in shuffles]))
+    return np.array([merged.pmse(_grow(merged, synthetic)) for synthetic in shuffles])

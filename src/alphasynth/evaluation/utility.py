@@ -10,10 +10,23 @@ import numpy as np
 
 from alphasynth.errors import InputError
 from alphasynth.evaluation.associations import Pair, all_associations, pairs, regress
-from alphasynth.evaluation.compared import Associated, Coefficient, Comparison, Share, Weighted, estimates
+from alphasynth.evaluation.chance import in_errors, quantile_gap, resampled_error, share_error
+from alphasynth.evaluation.compared import (
+    Associated,
+    Coefficient,
+    Comparison,
+    Estimates,
+    Share,
+    Weighted,
+    estimates,
+)
 from alphasynth.evaluation.distances import Distances, mean_distances
+from alphasynth.evaluation.findings import FEWEST_ROWS_PER_TERM, Facts
 from alphasynth.evaluation.intervals import combine, percentile_interval, resample
+from alphasynth.evaluation.pair_errors import difference_error, expected, samplings
 from alphasynth.evaluation.propensity import MOST_LEVELS, Propensity, propensities
+from alphasynth.evaluation.shares import has_few_values, shares_of
+from alphasynth.evaluation.utility_card import utility_card
 from alphasynth.evaluation.values import (
     QUANTILES,
     Statistic,
@@ -28,6 +41,8 @@ from alphasynth.evaluation.values import (
     values_of,
     weighted_statistics,
 )
+from alphasynth.evaluation.verdict import Verdict, every_finding
+from alphasynth.privacy.accounting import counted
 from alphasynth.synthesis.one_thread import one_thread
 from alphasynth.tables.frames import Frame, column_names
 from alphasynth.tables.grouping import Stored
@@ -40,7 +55,13 @@ SEED = 1
 
 @dataclass(frozen=True, eq=False)
 class Utility:
-    """All measures of a set of synthetic tables against the confidential one (confidential)."""
+    """All measures of a set of synthetic tables against the confidential one (confidential).
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"y": range(100)})
+    >>> evaluate(table, [table])
+    <Utility: 1 table of 100 rows beside 100; confidential>
+    """
 
     n: int
     rows: int
@@ -52,6 +73,25 @@ class Utility:
     coefficients: tuple[Coefficient, ...] = ()
     shares: tuple[Share, ...] = ()
     weighted: tuple[Weighted, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Utility: {counted(self.tables, 'table')} of {self.rows:,} rows beside {self.n:,}; confidential>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first of each kind of measure; confidential."""
+        sizes = self.n, self.rows, self.tables
+        return utility_card(sizes, self.comparisons, self.propensities, self.coefficients, self.shares)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What holds, what is off, what not to do with the tables: three lines when printed (confidential)."""
+        return self.judged()
+
+    def judged(self, vector: bool = False) -> Verdict:
+        """The verdict on tables of a mechanism that may have given records weights of their own, `vector`."""
+        found = every_finding(self.comparisons, self.shares, self.associations, self.coefficients, self.propensities)
+        intervals = all(one.synthetic.combined.interval is not None for one in self.comparisons)
+        return Verdict.of(found, Facts(self.n, self.rows * self.tables, intervals, vector))
 
     def comparison(self, column: str, statistic: str) -> Comparison:
         """The comparison of one statistic of one column."""
@@ -123,8 +163,8 @@ def evaluate(
         shares=tuple(
             share
             for name in records.columns
-            if name not in public and (not is_numeric(records.columns[name]) or _has_few_values(records, name))
-            for share in _shares(name, records, tables)
+            if name not in public and (not is_numeric(records.columns[name]) or has_few_values(records, name))
+            for share in shares_of(name, records, tables)
         ),
         weighted=tuple(
             _weighted(survey_weights, [n for n in compared if n != survey_weights], records, tables, quantiles)
@@ -158,43 +198,6 @@ def _weighted_of(records: Records, name: str, weights: str, quantiles: Sequence[
     return weighted_statistics(np.asarray(records.columns[name], np.float64)[there], by_row, quantiles)
 
 
-FEW_VALUES = 12  # of a column of numbers, whose shares are then compared
-MOST_SHOWN = 20  # levels of a column whose shares are compared; the rest are put together
-
-
-def _has_few_values(records: Records, name: str) -> bool:
-    """Whether a numeric column may be a code: it has few values, each in several rows."""
-    values = np.unique(np.asarray(records.columns[name])[present(records, name)])
-    return 1 < len(values) <= FEW_VALUES and records.n >= 5 * len(values)
-
-
-def _shares(name: str, records: Records, tables: Sequence[Records]) -> list[Share]:
-    """Shares of a column's levels, the commonest first, of the rows that have a value."""
-    own = _level_shares(records, name)
-    others = [_level_shares(table, name) for table in tables]
-    levels = sorted({*own, *(level for other in others for level in other)}, key=lambda level: -own.get(level, 0.0))
-    lines = [Share(name, v, own.get(v, 0.0), float(np.mean([o.get(v, 0.0) for o in others]))) for v in levels]
-    if len(lines) <= MOST_SHOWN:
-        return lines
-    rest = lines[MOST_SHOWN:]
-    together = Share(name, f"{len(rest)} others", sum(s.confidential for s in rest), sum(s.synthetic for s in rest))
-    return [*lines[:MOST_SHOWN], together]
-
-
-def _level_shares(records: Records, name: str) -> dict[str, float]:
-    there, column = present(records, name), records.columns[name]
-    if is_numeric(column):  # few numbers are put into words, not all rows'
-        distinct, place = np.unique(np.asarray(column), return_inverse=True)
-        counts = np.bincount(place[there], records.counts[there], minlength=len(distinct))
-        shown = np.flatnonzero(counts)
-        return dict(
-            zip(as_text(distinct)[shown].tolist(), (counts[shown] / max(counts.sum(), 1)).tolist(), strict=True)
-        )
-    levels, place = np.unique(as_text(column)[there], return_inverse=True)
-    counts = np.bincount(place, records.counts[there], minlength=len(levels))
-    return dict(zip(levels.tolist(), (counts / max(counts.sum(), 1)).tolist(), strict=True))
-
-
 def shared_columns(tables: Sequence[Any], columns: Sequence[str] | None) -> list[str]:
     """Columns to compare: those named, or all that every table has, in the first one's order."""
     if columns:
@@ -225,18 +228,35 @@ def _compare(
     own = resample(np.random.default_rng(SEED), values, wanted)  # the same whatever it is compared with
     synthetic = estimates(rng, column, wanted, others, n, draws, scalar, rows)
     return [
-        Comparison(found.statistic.of(values), percentile_interval(line), found, line)
+        Comparison(
+            found.statistic.of(values), percentile_interval(line), found, line, *_apart(found, line, values, others)
+        )
         for found, line in zip(synthetic, own, strict=True)
     ]
 
 
+def _apart(found: Estimates, own: np.ndarray, values: Values, others: Sequence[Values]) -> tuple[float, float]:
+    """How far a statistic is apart, in standard errors, and how large that is."""
+    value, share, rows = found.statistic.of(values), found.statistic.share, [other.n for other in others]
+    if share is not None:
+        gap = quantile_gap(share, value, others)
+        return in_errors(0.0, gap, share_error(share, values.n, share, sum(rows))), gap
+    error = resampled_error(own, values.n, found.resampled, rows)
+    synthetic = found.combined.estimate
+    return in_errors(value, synthetic, error), in_errors(value, synthetic, values.sd)
+
+
 def _associate(wanted: Sequence[Pair], records: Records, tables: Sequence[Records]) -> Iterator[Associated]:
-    own = all_associations(records, wanted)
-    others = np.array([all_associations(table, wanted) for table in tables])
-    for pair, value, found in zip(wanted, own, others.T, strict=True):
-        known = found[np.isfinite(found)]  # a table where a column does not vary has none
-        ends = (known.mean(), known.min(), known.max()) if len(known) else (np.nan,) * 3
-        yield Associated(pair, value, *map(float, ends))
+    every = [all_associations(table, wanted) for table in (records, *tables)]
+    scatter = [samplings(table, wanted, values) for table, values in zip((records, *tables), every, strict=True)]
+    for i, pair in enumerate(wanted):
+        value, *synthetic = (values[i] for values in every)
+        own, *others = (values[i] for values in scatter)
+        known = [each for each in synthetic if np.isfinite(each)]  # a table where a column does not vary has none
+        mean, low, high = (float(np.mean(known)), min(known), max(known)) if known else (float("nan"),) * 3
+        error, (least, most) = difference_error(own, others), expected(value, own, others)
+        apart = in_errors(min(max(mean, least), most), mean, error)
+        yield Associated(pair, value, mean, low, high, error, apart)
 
 
 def _coefficients(
@@ -250,10 +270,14 @@ def _coefficients(
     rows = [table.n for table in tables]
     for formula in regressions:
         fitted = regress(formula, records, tables)
+        enough = min(records.n, *rows) >= FEWEST_ROWS_PER_TERM * len(fitted.terms)
         for i, term in enumerate(fitted.terms):
             q, u = fitted.coefficients[:, i], fitted.variances[:, i]
             synthetic = combine(q[1:].tolist(), u[1:].tolist(), rows, records.n, draws, scalar)
-            found.append(Coefficient(fitted.formula, fitted.kind, term, float(q[0]), float(u[0] ** 0.5), synthetic))
+            wider = np.fmax(u, fitted.robust[:, i])  # a model's own variance is too small where the model is wrong
+            between = float(np.sqrt(wider[0] + np.mean(wider[1:]) / len(rows))) if enough else float("nan")
+            error = float(u[0] ** 0.5)
+            found.append(Coefficient(fitted.formula, fitted.kind, term, float(q[0]), error, synthetic, between))
     return found
 
 

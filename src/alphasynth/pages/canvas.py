@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from html import escape
 
-from alphasynth.pages.marks import Panel, short
+from alphasynth.evaluation.digits import short
+from alphasynth.pages.marks import Panel
 
 WIDTH, TOP, BOTTOM, RIGHT = 420, 10, 44, 14
 LABELS, AXIS = 96, 58  # left margin of rows with names, and of a plane with a y axis

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from alphasynth.evaluation.compared import Coefficient
-from alphasynth.pages.marks import Figure, Panel, short
+from alphasynth.evaluation.digits import told
+from alphasynth.evaluation.intervals import REACH
+from alphasynth.pages.marks import Figure, Panel
 from alphasynth.pages.named_marks import Intervals
 from alphasynth.pages.palette import CONFIDENTIAL, colours
 
 LEAST, MOST = 4.0, 12.0  # standard errors to each side that are shown
-REACH = 1.959963984540054  # standard errors to each side of a 95 % interval
 MOST_TERMS = 60
 
 
@@ -73,5 +74,6 @@ def _synthetic(label: str, names: tuple[str, ...], found: Sequence[Coefficient])
 
 
 def _tip(series: str, one: Coefficient, estimate: float, interval: tuple[float, float] | None) -> str:
-    told = "" if interval is None else f", 95 % interval {short(interval[0])} to {short(interval[1])}"
-    return f"{one.term}, {series}: {short(estimate)}{told}"
+    words = f"{one.term}, {series}: {told(estimate, one.error)}"
+    ends = [told(end, one.error) for end in interval or ()]
+    return f"{words}, 95 % interval {' to '.join(ends)}" if ends else words

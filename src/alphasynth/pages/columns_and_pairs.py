@@ -6,26 +6,37 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from alphasynth.evaluation.digits import WithError, short, told
 from alphasynth.evaluation.pairs import Difference, Differences
+from alphasynth.evaluation.row_cuts import differences_of_rows
 from alphasynth.pages import page
-from alphasynth.pages.marks import Figure, Panel, short
+from alphasynth.pages.marks import Figure, Panel
 from alphasynth.pages.named_marks import Shares, Tiles
 from alphasynth.pages.palette import CONFIDENTIAL, colours
+from alphasynth.tables.records import Records
 
 MOST_MAPPED, MOST_LISTED, MOST_DRAWN = 30, 30, 12
 WORDS = (
     "TV, the total variation, is half the sum of all differences of shares of rows, cell by cell: the least part of "
     "the rows that would have to be in another cell for the two tables to agree; here its mean over the synthetic "
     "tables. By chance: about what two samples of as many rows from one population would have. A TV near that says "
-    "that the synthetic table is off by no more than another sample would be. Columns are compared on blocks of their "
-    "declared cells, pairs on at most ten groups of blocks for each column, cut so that groups have about equal shares."
+    "that the synthetic table is off by no more than another sample would be. "
+)
+OF_BLOCKS = "pairs on at most ten groups of blocks for each column, cut so that groups have about equal shares."
+OF_DECLARED = f"Columns are compared on blocks of their declared cells, {OF_BLOCKS}"
+OF_ROWS = (
+    "Columns are compared on blocks that the confidential rows make (levels, single values where there are few, parts "
+    f"of about as many rows), {OF_BLOCKS}"
 )
 HEADS = ("TV", "TV by chance", "ratio", "cells", "largest difference in a cell")
 
 
-def section(found: Differences, label: str) -> page.Section:
-    """All columns and pairs at a glance, the worst in detail; `label` is what the synthetic tables are called."""
-    blocks = [page.text(WORDS)]
+def section(found: Differences, label: str, cells: str = OF_DECLARED) -> page.Section:
+    """All columns and pairs at a glance, the worst in detail; `label` is what the synthetic tables are called.
+
+    `cells` says in words which cells they are compared on.
+    """
+    blocks = [page.text(WORDS + cells)]
     if found.pairs:
         blocks.append(page.figure_block(variation_map(found)))
     if found.columns:
@@ -41,10 +52,28 @@ def section(found: Differences, label: str) -> page.Section:
     return page.Section("columns_and_pairs", "Columns and pairs", tuple(blocks))
 
 
+def sections_of_rows(
+    records: Records, tables: Sequence[Records], label: str, public: Sequence[str] = ()
+) -> list[page.Section]:
+    """The section on tables of which nothing is declared, on cells of their rows; none of a single column."""
+    found = differences_of_rows(records, tables, public)
+    return [section(found, label, OF_ROWS)] if found.pairs else []
+
+
 def _line(one: Difference) -> tuple[object, ...]:
     largest = float(np.abs(one.synthetic - one.confidential).max())
-    ratio = round(one.variation / one.chance, 2) if one.chance > 0 else None
-    return (one.variation, one.chance, ratio, one.confidential.size, largest)
+    ratio = WithError(one.variation / one.chance, one.error / one.chance) if one.chance > 0 else None
+    share = WithError(largest, _cell_error(one))
+    return (WithError(one.variation, one.error), WithError(one.chance, one.error), ratio, one.confidential.size, share)
+
+
+def _cell_error(one: Difference) -> float:
+    """About the standard error of the largest difference in a cell, from that of their sum over all."""
+    return 2 * one.error / one.confidential.size**0.5
+
+
+def _variation_words(one: Difference) -> str:
+    return f"TV {told(one.variation, one.error)}, by chance {told(one.chance, one.error)}"
 
 
 def variation_map(found: Differences) -> Figure:
@@ -57,10 +86,10 @@ def variation_map(found: Differences) -> Figure:
         if all(name in place for name in one.names):
             i, j = place[one.names[0]], place[one.names[-1]]
             values[i, j] = values[j, i] = one.variation
-            told = f"TV {short(one.variation)}, by chance {short(one.chance)}"
-            tips[i][j] = tips[j][i] = f"{' with '.join(one.names)}: {told}"
+            tips[i][j] = tips[j][i] = f"{' with '.join(one.names)}: {_variation_words(one)}"
     largest = float(np.nanmax(values)) or 1.0
     few = f" The {len(worst)} columns with the worst pairs." if len(worst) < len(found.columns) else ""
+    few += " Grey: public columns, which are not compared." if np.isnan(values).any() else ""
     alt = f"The largest TV is {short(largest)}, of {' with '.join(found.pairs[0].names)}."
     tiles = Tiles(tuple(worst), values, across=tuple(worst), full=largest, tips=tuple(map(tuple, tips)))
     return Figure(
@@ -81,7 +110,7 @@ def pair_maps(worst: Sequence[Difference]) -> Figure:
     for one, each in zip(worst, apart, strict=True):
         tips = tuple(tuple(_cell_tip(one, i, j) for j in range(len(one.labels[1]))) for i in range(len(one.labels[0])))
         down, across = one.names
-        title = f"{down} (down), {across} (across): TV {short(one.variation)}, by chance {short(one.chance)}"
+        title = f"{down} (down), {across} (across): {_variation_words(one)}"
         alt = f"The largest difference in a cell is {float(np.abs(each).max()):.2%} of rows."
         panels.append(Panel(title, "", (Tiles(one.labels[0], each, "", one.labels[1], largest, tips),), alt))
     return Figure(
@@ -104,7 +133,10 @@ def column_shares(worst: Sequence[Difference], label: str) -> Figure:
     """The worst columns: shares of rows by block, confidential and synthetic side by side."""
     panels = []
     for one in worst:
-        (names,), title = one.labels, f"{one.names[0]}: TV {short(one.variation)}, by chance {short(one.chance)}"
+        (names,), title = (
+            one.labels,
+            f"{one.names[0]}: {_variation_words(one)}",
+        )
         marks = (Shares(CONFIDENTIAL, names, one.confidential), Shares(label, names, one.synthetic))
         largest = float(np.abs(one.synthetic - one.confidential).max())
         alt = f"{title}; the largest difference in a block is {largest:.2%} of rows."
@@ -112,7 +144,7 @@ def column_shares(worst: Sequence[Difference], label: str) -> Figure:
     return Figure(
         "columns_by_block",
         "The worst columns, block by block",
-        "Shares of rows in the blocks of a column's declared cells: confidential, and the synthetic tables' mean.",
+        "Shares of rows in the blocks of a column: confidential, and the synthetic tables' mean.",
         tuple(panels),
         colours([CONFIDENTIAL, label]),
     )

@@ -27,6 +27,13 @@ def comparison_page(table: Frame | Stored, synthesizers: Sequence[Synthesizer], 
     """A confidential page, as HTML, that compares fitted synthesizers of one table: weights, bounds, utility, risk.
 
     All must synthesize the same column and have the same columns on the right-hand side. Raises `InputError`.
+
+    >>> import pandas as pd
+    >>> try:
+    ...     comparison_page(pd.DataFrame({"y": [4, 6, 5]}), synthesizers=[])  # [one.fit(table), other.fit(table)]
+    ... except InputError as error:
+    ...     print(error)
+    synthesizers must hold at least one that was fitted, found none
     """
     if not synthesizers:
         raise InputError("synthesizers must hold at least one that was fitted, found none")

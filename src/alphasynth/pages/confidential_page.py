@@ -10,7 +10,7 @@ from alphasynth.evaluation.risk import IdentificationRisk, MatchRates, identific
 from alphasynth.evaluation.utility import Utility, evaluate
 from alphasynth.evaluation.values import QUANTILES, is_numeric, together, values_of
 from alphasynth.mechanisms.weighting import Weighting
-from alphasynth.pages import figures, measures, page
+from alphasynth.pages import figures, measures, page, verdict_section
 from alphasynth.pages.coefficients import coefficient_intervals
 from alphasynth.pages.marks import Figure
 from alphasynth.pages.measures import Lines, is_vector
@@ -131,11 +131,13 @@ def build(
 ) -> page.Page:
     """The page of one run, its rounds being the outcomes, or of several synthesizers of one table.
 
-    Sections that there are `more` of come before utility; words are `explained` at the end.
+    The verdict comes first. Sections that there are `more` of come before utility; words are `explained` at the end.
     """
     weightings = [o.weighting for o in outcomes if o.weighting is not None]
     shown = [o for o in outcomes if o.utility is not None]
-    sections = [page.Section("guarantee", claim, tuple(guarantee))] if guarantee else []
+    verdicts = {o.label: o.utility.judged(is_vector(o.rules)) for o in shown if o.utility is not None}
+    sections = [verdict_section.section(verdicts)] if verdicts else []
+    sections += [page.Section("guarantee", claim, tuple(guarantee))] if guarantee else []
     if weightings:
         sections.append(page.Section("weights", "Weights and Lipschitz bounds", _weights(weightings)))
     sections += more
@@ -181,11 +183,11 @@ def _utility(records: Records, shown: Sequence[Outcome], weightings: Sequence[We
         blocks.append(page.warning(measures.VECTOR_WEIGHTS))
     blocks += _lines(measures.statistic_lines(utilities, vector))
     response = records.response
-    if is_numeric(records.columns[response]):
+    blocks += _figures([figures.statistic_violins({label: u.comparisons for label, u in utilities.items()})])
+    if is_numeric(records.columns[response]) and _compared(response, utilities):
         confidential = values_of(records, response)
         synthetic = {o.label: together([values_of(table, response) for table in o.tables]) for o in shown}
         drawn = [
-            figures.statistic_violins({label: u.comparisons for label, u in utilities.items()}),
             figures.value_violins(response, confidential, synthetic),
             figures.mean_densities(weightings, confidential.mean),
         ]

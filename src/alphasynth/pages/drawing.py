@@ -10,8 +10,9 @@ from html import escape
 
 import numpy as np
 
+from alphasynth.evaluation.digits import short
 from alphasynth.pages.canvas import AXIS, BOTTOM, LABELS, PLANE, RIGHT, TOP, WIDTH, Scale, cut, group, x_axis, y_axis
-from alphasynth.pages.marks import Bars, Figure, Line, Mark, Panel, Points, Reference, Violin, short
+from alphasynth.pages.marks import Bars, Figure, Line, Mark, Panel, Points, Reference, Violin
 from alphasynth.pages.named_drawing import draw_intervals, draw_map, draw_shares
 from alphasynth.privacy.accounting import counted, round_up
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from alphasynth.evaluation.compared import Associated, Comparison, Estimates
+from alphasynth.evaluation.digits import short, told
 from alphasynth.evaluation.risk import IdentificationRisk
 from alphasynth.evaluation.values import Values
 from alphasynth.mechanisms.weighting import Weighting
-from alphasynth.pages.marks import Figure, Panel, Reference, bars, curve, points, short, violin
+from alphasynth.pages.marks import Figure, Panel, Reference, bars, curve, points, violin
 from alphasynth.pages.named_marks import Tiles
 from alphasynth.pages.palette import CONFIDENTIAL, colours
 from alphasynth.privacy.accounting import round_up
@@ -120,8 +121,11 @@ def statistic_violins(compared: Mapping[str, Sequence[Comparison]]) -> Figure:
             violin(label, Values.of(c.synthetic.resampled.ravel()), c.synthetic.averaged)
             for label, c in zip(labels, group, strict=True)
         ]
-        words = [f"{label} {short(c.synthetic.combined.estimate)}" for label, c in zip(labels, group, strict=True)]
-        alt = f"{statistic} of {column}: confidential {short(first.value)}; {', '.join(words)}."
+        words = [
+            f"{label} {told(c.synthetic.combined.estimate, c.synthetic.error)}"
+            for label, c in zip(labels, group, strict=True)
+        ]
+        alt = f"{statistic} of {column}: confidential {told(first.value, first.error)}; {', '.join(words)}."
         panels.append(Panel(f"{statistic} of {column}", statistic, (band, own, *others), alt))
     return Figure(
         "statistics",
@@ -246,7 +250,7 @@ def estimate_violins(found: Sequence[Estimates], whole: str, names: Sequence[str
         band = () if interval is None else (Reference("combined 95 % interval", interval.low, "x", interval.high),)
         violins = [violin(whole, Values.of(estimate.resampled.ravel()))]
         violins += [violin(name, Values.of(line)) for name, line in zip(names, estimate.resampled, strict=False)]
-        alt = f"{statistic} of {column}: {short(estimate.combined.estimate)} over all tables."
+        alt = f"{statistic} of {column}: {told(estimate.combined.estimate, estimate.error)} over all tables."
         panels.append(Panel(f"{statistic} of {column}", statistic, (*band, *violins), alt))
     return Figure(
         "statistics",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from alphasynth.evaluation.digits import short
 from alphasynth.evaluation.values import Values
 from alphasynth.pages.named_marks import Intervals, Shares, Tiles
 from alphasynth.privacy.accounting import round_up
@@ -204,17 +205,6 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
         room = abs(low) * 0.1 or 1.0
         return low - room, high + room
     return low, high
-
-
-def short(value: float) -> str:
-    """A number for a label.
-
-    >>> short(1234.5678), short(0.000123456), short(2.0), short(1e7)
-    ('1,235', '0.0001235', '2', '10,000,000')
-    """
-    if abs(value) >= 1_000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}" if abs(value) >= 1e-3 or value == 0 else f"{value:.4}"
 
 
 def violin(series: str, values: Values, interval: tuple[float, float] | None = None, bounds: bool = False) -> Violin:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from alphasynth.evaluation.compared import Comparison, Share, Weighted
-from alphasynth.evaluation.intervals import Interval
+from alphasynth.evaluation.compared import Associated, Comparison, Share, Weighted
+from alphasynth.evaluation.digits import WithError
+from alphasynth.evaluation.findings import FEWEST_ROWS_PER_TERM
 from alphasynth.evaluation.nearest import Nearest
 from alphasynth.evaluation.risk import IdentificationRisk, MatchRates
 from alphasynth.evaluation.utility import Utility
+from alphasynth.evaluation.verdict import Verdict
+from alphasynth.evaluation.verdict_words import limits_words, what_of
 
 TAILS = "‡"  # beside a statistic that vector weights bias
 VECTOR_WEIGHTS = (
@@ -36,6 +39,10 @@ MATCHES = (
 )
 
 
+LARGEST = 10  # differences that come first
+OVERLAP_ERROR = 0.1  # ends of intervals are themselves estimates: two decimals of an overlap are enough
+
+
 class Lines(NamedTuple):
     """A table: what it is, its heads, its lines of text and numbers, and what to know about it."""
 
@@ -48,6 +55,24 @@ class Lines(NamedTuple):
 def is_vector(rules: Sequence[str]) -> bool:
     """Whether a mechanism of these rules weights records differently."""
     return any(rule != "SW" for rule in rules)
+
+
+def largest_lines(verdicts: Mapping[str, Verdict]) -> Lines:
+    """The largest differences of all kinds together, in standard errors; limits as the note."""
+    lines = [
+        (
+            label,
+            what_of(found),
+            WithError(found.confidential, found.error),
+            WithError(found.synthetic, found.error),
+            WithError(found.apart, 1.0),
+        )
+        for label, verdict in verdicts.items()
+        for found in verdict.compared[:LARGEST]
+    ]
+    heads = ("synthesizer", "what", "confidential", "synthetic", "standard errors apart")
+    limits = (limits_words(len(verdict.compared), verdict.beyond) for verdict in verdicts.values())
+    return Lines("The largest differences", heads, lines, " ".join(next(limits, ())))
 
 
 def statistic_lines(utilities: Mapping[str, Utility], vector: Mapping[str, bool] | None = None) -> Lines:
@@ -80,23 +105,19 @@ def _statistic(label: str, found: Comparison, vector: bool) -> tuple[object, ...
         label,
         synthetic.column,
         synthetic.statistic.name + mark,
-        found.value,
+        WithError(found.value, found.error),
         found.interval,
-        synthetic.combined.estimate,
+        WithError(synthetic.combined.estimate, synthetic.error),
         synthetic.averaged,
-        round(found.overlap_averaged, 3),
+        WithError(found.overlap_averaged, OVERLAP_ERROR),
         synthetic.combined.interval,
-        None if found.overlap_combined is None else round(found.overlap_combined, 3),
+        None if found.overlap_combined is None else WithError(found.overlap_combined, OVERLAP_ERROR),
     )
 
 
 def distance_lines(utilities: Mapping[str, Utility]) -> Lines:
     """Distances of the columns' distributions."""
-    lines = [
-        (label, column, d.largest, d.mean_squared, d.wasserstein)
-        for label, u in utilities.items()
-        for column, d in u.distances.items()
-    ]
+    lines = [_distances(label, u, column) for label, u in utilities.items() for column in u.distances]
     note = (
         "Largest and mean squared difference of the two empirical distribution functions, over the merged rows; "
         "Wasserstein-1 is in the column's own unit. Averages over the synthetic tables."
@@ -105,10 +126,19 @@ def distance_lines(utilities: Mapping[str, Utility]) -> Lines:
     return Lines("Distances of distributions", heads, lines, note)
 
 
+def _distances(label: str, utility: Utility, column: str) -> tuple[object, ...]:
+    """Distances with about the errors of two samples: of shares of rows at most a half over the root, of means."""
+    d, root = utility.distances[column], (1 / utility.n + 1 / utility.rows) ** 0.5
+    error = 0.5 * root
+    squared = WithError(d.mean_squared, max(2 * d.mean_squared**0.5 * error, error**2))
+    spread = utility.comparison(column, "sd").value * root
+    return (label, column, WithError(d.largest, error), squared, WithError(d.wasserstein, spread))
+
+
 def propensity_lines(utilities: Mapping[str, Utility]) -> Lines:
     """pMSE and S_pMSE."""
     lines = [
-        (label, p.model, p.pmse, p.null, p.standardised, p.rows)
+        (label, p.model, WithError(p.pmse, p.error), p.null, WithError(p.standardised, p.score_error), p.rows)
         for label, u in utilities.items()
         for p in u.propensities
     ]
@@ -131,33 +161,44 @@ def association_lines(utilities: Mapping[str, Utility]) -> Lines:
             a.pair.one,
             a.pair.other,
             a.pair.measure,
-            a.confidential,
-            a.synthetic,
-            Interval(a.lowest, a.highest),
+            WithError(a.confidential, a.error),
+            WithError(a.synthetic, a.error),
+            *_range(a),
         )
         for label, u in utilities.items()
         for a in u.associations
     ]
-    heads = ("synthesizer", "one column", "and", "measure", "confidential", "synthetic", "range over tables")
+    heads = ("synthesizer", "one column", "and", "measure", "confidential", "synthetic", "lowest", "highest")
     if all(u.tables == 1 for u in utilities.values()):  # one table has no range
-        return Lines("Associations of pairs of columns", heads[:-1], [line[:-1] for line in lines])
+        return Lines("Associations of pairs of columns", heads[:-2], [line[:-2] for line in lines])
     return Lines("Associations of pairs of columns", heads, lines)
 
 
-def _beside(found: Share | Weighted) -> tuple[float, float, float]:
-    return found.confidential, found.synthetic, found.synthetic - found.confidential
+def _range(found: Associated) -> tuple[WithError, WithError]:
+    return WithError(found.lowest, found.error), WithError(found.highest, found.error)
+
+
+def _beside(found: Share | Weighted, error: float) -> tuple[WithError, WithError, WithError]:
+    numbers = (found.confidential, found.synthetic, found.synthetic - found.confidential)
+    one, other, difference = (WithError(number, error) for number in numbers)
+    return one, other, difference
 
 
 def share_lines(utilities: Mapping[str, Utility]) -> Lines:
     """Shares of levels."""
-    lines = [(label, s.column, s.level, *_beside(s)) for label, u in utilities.items() for s in u.shares]
+    lines = [(label, s.column, s.level, *_beside(s, s.error)) for label, u in utilities.items() for s in u.shares]
     heads = ("synthesizer", "column", "level", "confidential share", "synthetic share", "difference")
     return Lines("Shares of levels by column", heads, lines)
 
 
 def weighted_lines(utilities: Mapping[str, Utility]) -> Lines:
     """Statistics weighted by a column of survey weights."""
-    lines = [(label, w.column, w.statistic, *_beside(w)) for label, u in utilities.items() for w in u.weighted]
+    lines = [
+        # Weights make errors larger, so these have a digit too many rather than one too few.
+        (label, w.column, w.statistic, *_beside(w, u.comparison(w.column, w.statistic).difference_error))
+        for label, u in utilities.items()
+        for w in u.weighted
+    ]
     heads = ("synthesizer", "column", "statistic", "confidential", "synthetic", "difference")
     return Lines("Statistics weighted by the survey weights", heads, lines)
 
@@ -165,17 +206,25 @@ def weighted_lines(utilities: Mapping[str, Utility]) -> Lines:
 def coefficient_lines(utilities: Mapping[str, Utility]) -> Lines:
     """Regression coefficients side by side."""
     lines = [
-        (label, c.term, c.value, c.error, c.synthetic.estimate, c.synthetic.interval, c.apart)
+        (
+            label,
+            c.term,
+            WithError(c.value, c.error),
+            WithError(c.error, c.error),
+            WithError(c.synthetic.estimate, c.synthetic.variance**0.5 if c.synthetic.variance else c.between),
+            c.synthetic.interval,
+            WithError(c.apart, 1.0),
+        )
         for label, u in utilities.items()
         for c in u.coefficients
     ]
     kinds = {f"{c.regression}, {c.kind}" for u in utilities.values() for c in u.coefficients}
     heads = ("synthesizer", "term", "confidential", "standard error", "synthetic", "95 % interval (combined)", "apart")
-    tables = max((u.tables for u in utilities.values()), default=1)
     note = (
-        "Apart: distance in standard errors of the confidential coefficient; that of as many bootstraps of the "
-        f"confidential table would be about {0.8 / tables**0.5:.2g} on average. Nothing is shown for a term that a "
-        "table does not determine."
+        "Apart: distance in standard errors of the difference of two samples with as many rows, of which robust and "
+        "usual ones are compared and the larger is taken; two samples of one population would be 0.8 apart on average. "
+        "Nothing is shown for a term that a table does not determine, nor how far apart it is with fewer than "
+        f"{FEWEST_ROWS_PER_TERM} rows to a term."
     )
     return Lines(f"Regression: {'; '.join(sorted(kinds))}", heads, lines, note)
 
@@ -183,7 +232,13 @@ def coefficient_lines(utilities: Mapping[str, Utility]) -> Lines:
 def risk_lines(risks: Mapping[str, Sequence[IdentificationRisk]]) -> Lines:
     """Identification risk within radii."""
     lines = [
-        (label, reach(risk.radius, risk.relative), risk.mean_before, risk.mean, risk.alone, risk.unique)
+        (
+            label,
+            reach(risk.radius, risk.relative),
+            *(WithError(mean, 0.5 / risk.records.n**0.5) for mean in (risk.mean_before, risk.mean)),
+            risk.alone,
+            risk.unique,
+        )
         for label, found in risks.items()
         for risk in found
     ]

@@ -8,6 +8,7 @@ from html import escape
 
 import numpy as np
 
+from alphasynth.evaluation.digits import short
 from alphasynth.pages.canvas import (
     AXIS,
     BOTTOM,
@@ -23,7 +24,7 @@ from alphasynth.pages.canvas import (
     x_axis,
     y_axis,
 )
-from alphasynth.pages.marks import Figure, Panel, short
+from alphasynth.pages.marks import Figure, Panel
 from alphasynth.pages.named_marks import Intervals, Shares, Tiles
 from alphasynth.pages.palette import shade
 

@@ -7,16 +7,18 @@ import csv
 import hashlib
 import io
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from alphasynth.evaluation.intervals import Interval
+from alphasynth.evaluation.digits import WithError, short, told
+from alphasynth.evaluation.intervals import REACH, Interval
 from alphasynth.pages.drawing import draw
 from alphasynth.pages.images import COLUMNS
-from alphasynth.pages.marks import Figure, Panel, short
+from alphasynth.pages.marks import Figure, Panel
 from alphasynth.pages.palette import colours
 from alphasynth.privacy.accounting import round_up
 from alphasynth.tables.text_cells import guarded
@@ -34,9 +36,13 @@ def cell(value: object) -> Cell:
 
     >>> cell(0.25), cell(None), cell("a")
     (Cell(text='0.25', value=0.25), Cell(text='', value=None), Cell(text='a', value=None))
+    >>> cell(WithError(0.2512, 0.03))
+    Cell(text='0.251', value=0.2512)
     """
     if isinstance(value, Cell):
         return value
+    if isinstance(value, WithError):
+        return _estimate(value)
     if isinstance(value, Interval):
         return Cell(" to ".join(_ends(value)), value.low) if math.isfinite(value.low) else Cell("")
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
@@ -46,17 +52,21 @@ def cell(value: object) -> Cell:
     return Cell(str(value))
 
 
+def _estimate(found: WithError) -> Cell:
+    """A number to the digits that its error allows; one that is infinite sorts after all others."""
+    if math.isinf(found.value):
+        return Cell("∞", sys.float_info.max)
+    return Cell("") if math.isnan(found.value) else Cell(told(*found), float(found.value))
+
+
 def _ends(interval: Interval) -> tuple[str, str]:
-    """Both ends with as many decimals as their distance asks for.
+    """Both ends with the digits that the standard error allows which an interval of 95 % of their distance has.
 
     >>> _ends(Interval(2014.852, 2015.041)), _ends(Interval(98.39, 102.08))
-    (('2,014.85', '2,015.04'), ('98.4', '102.1'))
+    (('2,014.852', '2,015.041'), ('98.39', '102.08'))
     """
-    width = interval.high - interval.low
-    decimals = 1 - math.floor(math.log10(width)) if width > 0 else 0
-    if not 0 <= decimals <= 6:
-        return short(interval.low), short(interval.high)
-    return f"{interval.low:,.{decimals}f}", f"{interval.high:,.{decimals}f}"
+    error = (interval.high - interval.low) / (2 * REACH)
+    return told(interval.low, error), told(interval.high, error)
 
 
 def bound(value: float) -> Cell:
@@ -107,6 +117,16 @@ def code(words: str) -> Block:
 def facts(*pairs: tuple[str, object]) -> Block:
     """Names and what they stand for."""
     return Block("facts", facts=tuple((name, str(value)) for name, value in pairs))
+
+
+def verdict(*lines: tuple[str, str]) -> Block:
+    """What a reader must know before all else: a few words, and what they say."""
+    return Block("verdict", facts=lines)
+
+
+def details(summary: str, *lines: str) -> Block:
+    """A list that opens when its summary is pressed."""
+    return Block("details", summary, lines)
 
 
 def items(*lines: str) -> Block:

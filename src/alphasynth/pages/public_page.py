@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from alphasynth.catalogue import MECHANISMS
 from alphasynth.evaluation.values import is_numeric, present, read_records
 from alphasynth.models.formula import Formula
-from alphasynth.pages import page, whole_table
+from alphasynth.pages import page, public_verdict, whole_table
 from alphasynth.pages.public_inputs import contribution_facts, contribution_tables, model_words
 from alphasynth.pages.public_use import how_to_use
 from alphasynth.privacy.accounting import counted, round_up
@@ -42,6 +42,7 @@ def build(release: Release) -> page.Page:
     if whole_table.is_whole(guarantee) and len(made) < len(guarantee.columns):  # of a large table one is at hand
         made = [str(entry["column"]) for entry in guarantee.columns]
     sections = [
+        public_verdict.section(guarantee),
         page.Section("data", "What these data are", _data(release, tables, made)),
         page.Section("guarantee", "What is promised, and what is not", _guarantee(guarantee)),
         page.Section("use", "How to use them", how_to_use(release, names, tables, response)),
@@ -181,6 +182,8 @@ def _columns(guarantee: PublicGuarantee) -> list[page.Block]:
 def _spoken(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{code} = {word}" for code, word in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

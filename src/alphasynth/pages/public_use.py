@@ -7,6 +7,7 @@ from pathlib import PurePath
 import numpy as np
 
 from alphasynth.evaluation.compared import Estimates, estimates
+from alphasynth.evaluation.digits import WithError
 from alphasynth.evaluation.utility import SEED
 from alphasynth.evaluation.values import is_numeric, present, statistics, together, values_of
 from alphasynth.pages import figures, page, whole_table
@@ -104,7 +105,7 @@ def how_to_use(release: Release, names: list[str], tables: list[Records], respon
     return tuple(blocks)
 
 
-def _has_interval(guarantee: PublicGuarantee) -> bool:
+def has_interval(guarantee: PublicGuarantee) -> bool:
     """Whether the scatter between draws is known: from several draws, or from the number that tempers all records."""
     return not guarantee.at_limit and (guarantee.m > 1 or guarantee.scalar is not None)
 
@@ -117,7 +118,7 @@ def _statistics(
     rng = np.random.default_rng(SEED)
     sizes = [table.n for table in tables]
     found = estimates(rng, response, statistics(), values, guarantee.n, release.draws, guarantee.spread, sizes)
-    heads = ("statistic", "estimate", *(["95 % interval, from T"] if _has_interval(guarantee) else []))
+    heads = ("statistic", "estimate", *(["95 % interval, from T"] if has_interval(guarantee) else []))
     lines = [_line(estimate, vector)[: len(heads)] for estimate in found]
     shown = names[:MOST_SHOWN] if len(names) > 1 else []
     drawn = [
@@ -130,7 +131,8 @@ def _statistics(
 
 def _line(estimate: Estimates, vector: bool) -> tuple[object, ...]:
     mark = f" {TAILS}" if vector and estimate.statistic.in_the_tails else ""
-    return (estimate.statistic.name + mark, estimate.combined.estimate, estimate.combined.interval)
+    found = WithError(estimate.combined.estimate, estimate.error)
+    return (estimate.statistic.name + mark, found, estimate.combined.interval)
 
 
 def _program(release: Release, response: str, level: str | None, gaps: bool) -> str:
@@ -142,6 +144,10 @@ def _program(release: Release, response: str, level: str | None, gaps: bool) -> 
     number = f"table[{response!r}].count()" if level is None and gaps else "len(table)"
     first = PurePath(release.files[0] if release.files else "synthetic_01.csv")
     read = READERS.get(first.suffix, READERS[".csv"])
+    if first.suffix == ".csv" and release.delimiter != ",":
+        read = f"read_csv(path, sep={release.delimiter!r})"
+    if release.decimal != ".":
+        read = read.replace(")", f", decimal={release.decimal!r})")
     pattern = f"{first.stem.rstrip('0123456789')}*{first.suffix}"
     lines = [
         "from glob import glob",
@@ -155,7 +161,7 @@ def _program(release: Release, response: str, level: str | None, gaps: bool) -> 
         lines.append(f"w = pd.Series([{values}.var() / {number} for table in tables])")
     if guarantee.tables_per_draw > 1:
         lines.append(f"q = q.groupby(q.index // {guarantee.tables_per_draw}).mean()  # tables of one draw first")
-    if guarantee.m == 1 and _has_interval(guarantee):
+    if guarantee.m == 1 and has_interval(guarantee):
         lines += [
             f"w = pd.Series([{values}.var() / {number} for table in tables])",
             f"T = w.mean() * len(tables[0]) / {guarantee.n} * (1 + 1 / {guarantee.scalar!r}) + w.mean() / len(tables)",

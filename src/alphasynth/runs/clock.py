@@ -30,10 +30,7 @@ class Clock:
     def watch(self, step: Step) -> None:
         """A fit begins."""
         self._enter("fit")
-        fit = f", fit {step.trial}" if step.trial > 1 else ""
-        draws = "" if self.draws is None else f": {self.draws:,} draws{fit}"
-        doing = f"round {step.round} of {step.rounds}{draws}"
-        self.tell(Stage(doing, step.round, self.steps))
+        self.tell(Stage(step.words(self.draws), step.round, self.steps))
 
     def writing(self, number: int, of: int) -> None:
         """A synthetic table begins."""

@@ -45,6 +45,7 @@ class TableComparison:
     repeats: int
     seed: int
     text: TextFormat
+    hive: bool = False
 
     def front(self, columns: Columns, response: tuple[str, ...]) -> Callable[[float, int], RakedSynthesizer]:
         """`Raked` at an epsilon, with a seed; it refuses what cannot go together."""
@@ -111,7 +112,7 @@ def _peers(asked: TableComparison, columns: Columns) -> tuple[dict[str, str], tu
 
 def _read(asked: TableComparison, columns: Columns, front: RakedSynthesizer) -> tuple[pa.Table, list[Any]]:
     """The table's declared columns, and the block of each value; raise `InputError` for what was not declared."""
-    stored = open_table(asked.table, text=asked.text, seed=asked.seed)
+    stored = open_table(asked.table, text=asked.text, seed=asked.seed, hive=asked.hive)
     front.check_columns(list(stored.column_names), stored.names_are_public)
     batches = list(as_declared(stored, columns.declared).stream(columns.names))
     fine = read_codes(columns, batches).codes

@@ -18,17 +18,19 @@ from alphasynth.evaluation.nearest import Nearest, nearest_distances
 from alphasynth.evaluation.risk import Aligned, MatchRates, match_rates, mean_rates
 from alphasynth.evaluation.utility import SEED, shared_columns
 from alphasynth.evaluation.values import QUANTILES, conform, gaps_among, is_numeric, plain, read_records
-from alphasynth.pages import confidential_page, measures, page
+from alphasynth.evaluation.verdict import Verdict
+from alphasynth.pages import columns_and_pairs, confidential_page, measures, page
 from alphasynth.pages.confidential_page import RADII, Measuring, Outcome, measured
 from alphasynth.pages.measures import Lines, is_vector
 from alphasynth.pages.palette import SYNTHETIC
 from alphasynth.privacy.guarantee import SPREAD
+from alphasynth.runs.report import with_labels
 from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.engine import FileTable
-from alphasynth.tables.opening import is_database, open_table
+from alphasynth.tables.opening import codebook_of, is_database, open_table
 from alphasynth.tables.records import Records
-from alphasynth.tables.text_cells import CSV_CELLS
+from alphasynth.tables.text_cells import CSV_CELLS, CSV_DECIMAL
 
 COMPARED = "What was compared"
 
@@ -52,6 +54,9 @@ class EvaluationSettings:
     survey_weights: str | None = None
     delimiter: str | None = None
     encoding: str = "utf-8"
+    decimal_comma: bool = False
+    thousands: str | None = None
+    hive: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +69,19 @@ class Evaluation:
     nearest: Nearest | None = None
 
     @property
+    def verdict(self) -> Verdict:
+        """What holds, what is off, what not to do with the tables."""
+        assert self.outcome.utility is not None
+        return self.outcome.utility.judged(is_vector(self.outcome.rules))
+
+    @property
     def tables(self) -> dict[str, Lines]:
         """Every measure as a table."""
         label, utility = self.outcome.label, self.outcome.utility
         assert utility is not None
         of = {label: utility}
         found = {
+            "largest_differences": measures.largest_lines({label: self.verdict}),
             "statistics": measures.statistic_lines(of, {label: is_vector(self.outcome.rules)}),
             **({"weighted_statistics": measures.weighted_lines(of)} if utility.weighted else {}),
             **({"shares": measures.share_lines(of)} if utility.shares else {}),
@@ -94,7 +106,12 @@ class Evaluation:
             lines = measures.nearest_lines(self.outcome.label, self.nearest)
             blocks += [page.table(lines.caption, lines.heads, lines.lines), page.note(lines.note)]
         built = confidential_page.build(
-            f"Evaluation: {self.records.response}", self.records, [self.outcome], blocks, claim=COMPARED
+            f"Evaluation: {self.records.response}",
+            self.records,
+            [self.outcome],
+            blocks,
+            claim=COMPARED,
+            more=columns_and_pairs.sections_of_rows(self.records, self.outcome.tables, self.outcome.label),
         )
         return page.render(built)
 
@@ -104,11 +121,13 @@ def run(settings: EvaluationSettings) -> Evaluation:
     in_order = settings.aligned
     if in_order and any(is_database(address) for address in (settings.confidential, *settings.synthetic)):
         raise InputError("--aligned needs files, whose rows have an order, found a table of a database")
-    text = TextFormat(settings.delimiter, settings.encoding)
-    confidential = open_table(settings.confidential, in_order=in_order, text=text)
+    text = TextFormat(
+        settings.delimiter, settings.encoding, decimal_comma=settings.decimal_comma, thousands=settings.thousands
+    )
+    confidential = open_table(settings.confidential, in_order=in_order, text=text, hive=settings.hive)
     origins = [_origin(address) for address in settings.synthetic]
     synthetic = [
-        open_table(address, in_order=in_order, text=TextFormat(guarded=origin is not None and origin.guarded))
+        open_table(address, in_order=in_order, text=TextFormat() if origin is None else origin.text)
         for address, origin in zip(settings.synthetic, origins, strict=True)
     ]
     names = shared_columns([confidential, *synthetic], settings.columns)
@@ -145,10 +164,12 @@ def run(settings: EvaluationSettings) -> Evaluation:
         ),
         _aligned(records, tables, settings.known, radii) if settings.aligned else (),
     )
+    book = codebook_of(confidential)
+    outcome = with_labels(outcome, {name: tuple(book.codes(name).items()) for name in names})
     nearest = None
     if settings.holdout is not None:
         rng = np.random.default_rng(SEED)
-        holdout = conform(records, read_records(open_table(settings.holdout), names, gaps))
+        holdout = conform(records, read_records(open_table(settings.holdout, text=text), names, gaps))
         nearest = nearest_distances(rng, records, tables, holdout)
     shown = tuple(
         "a table of a database" if is_database(address) else Path(address).name for address in settings.synthetic
@@ -190,7 +211,7 @@ class _Origin(NamedTuple):
     folder: Path
     draw: int
     rules: tuple[str, ...]
-    guarded: bool
+    text: TextFormat
     spread: float | str | None
 
 
@@ -211,7 +232,8 @@ def _origin(address: str) -> _Origin | None:
         if not (spread is None or spread == SPREAD or (isinstance(spread, float | int) and 0 < spread <= 1)):
             return None
         rules = tuple(map(str, statement["rules"]))
-        return _Origin(path.parent, draws[path.name], rules, CSV_CELLS in statement, spread)
+        text = TextFormat(guarded=CSV_CELLS in statement, decimal_comma=statement.get(CSV_DECIMAL) == ",")
+        return _Origin(path.parent, draws[path.name], rules, text, spread)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 

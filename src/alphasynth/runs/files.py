@@ -28,7 +28,7 @@ from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.databases import without_password
 from alphasynth.tables.opening import is_database, split_address
 from alphasynth.tables.records import Records
-from alphasynth.tables.text_cells import CSV_CELLS, WORDS, guarded
+from alphasynth.tables.text_cells import CSV_CELLS, CSV_DECIMAL, WORDS, guarded
 
 ROWS_AT_A_TIME = 1_000_000
 MODEL = "model.toml"
@@ -47,7 +47,7 @@ class Kept:
     rounds: tuple[Weighting, ...] = field(repr=False)
 
 
-def state(public: PublicGuarantee, files: Sequence[str], guarded: bool = False) -> dict[str, Any]:
+def state(public: PublicGuarantee, files: Sequence[str], guarded: bool = False, decimal: str = ".") -> dict[str, Any]:
     """The public guarantee for `guarantee.json`, with the draw that each file came from and how text is written."""
     budget = "no policy budget was set" if public.epsilon is None else "the epsilon stated is the policy's"
     if public.policy_delta is not None:
@@ -64,6 +64,7 @@ def state(public: PublicGuarantee, files: Sequence[str], guarded: bool = False) 
         "policy_epsilon_is_for": "one row of the table" if public.unit_column is None else "one row that took part",
         "tables": [{"file": name, "draw": i // public.tables_per_draw + 1} for i, name in enumerate(files)],
         **({CSV_CELLS: WORDS} if guarded else {}),
+        **({CSV_DECIMAL: decimal} if decimal != "." else {}),
     }
 
 

@@ -91,7 +91,7 @@ def mechanism_options(settings: Settings) -> MechanismOptions:
 
 
 def declarations(settings: Settings) -> dict[str, dict[str, Any]]:
-    """What --levels, --range, --whole and --missing declare, by column."""
+    """What --levels, --range, --whole, --decimals and --missing declare, by column."""
     found: dict[str, dict[str, Any]] = {}
     for word in settings.levels:
         name, _, levels = word.partition("=")
@@ -101,6 +101,11 @@ def declarations(settings: Settings) -> dict[str, dict[str, Any]]:
         found.setdefault(name, {})["limits"] = [low, high]
     for name in settings.whole:
         found.setdefault(name, {})["whole"] = True
+    for word in settings.decimals:
+        name, _, number = word.partition("=")
+        if not number.strip().isdecimal():
+            raise InputError(f"--decimals must be NAME=NUMBER, such as income=2, found {word!r}")
+        found.setdefault(name.strip(), {})["decimals"] = int(number)
     for word in settings.missing:
         name, _, what = word.partition("=")
         found.setdefault(name.strip(), {})["missing"] = what.strip()
@@ -180,6 +185,13 @@ def open_settings(settings: Settings) -> FileTable | DatabaseTable:
         max_rows=settings.max_rows,
         in_order=settings.by_row or settings.mechanism == "Given",
         sort_rows=settings.sort_rows,
-        text=TextFormat(settings.delimiter, settings.encoding, verbatim=settings.format in (None, "csv", "tsv")),
+        text=TextFormat(
+            settings.delimiter,
+            settings.encoding,
+            verbatim=settings.format in (None, "csv", "tsv"),
+            decimal_comma=settings.decimal_comma,
+            thousands=settings.thousands,
+        ),
         seed=settings.seed,
+        hive=settings.hive,
     )

@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from alphasynth.runs.results import MOST_ROWS, RunResults
 from alphasynth.synthesis.one_thread import one_thread
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_facts
+from alphasynth.tables.declared import written
 from alphasynth.tables.gaps import indicator_of
 from alphasynth.tables.records import Records
 
@@ -79,11 +80,11 @@ def render_run(results: RunResults) -> Rendered:
 
 
 def _columns_and_pairs(results: RunResults) -> list[page.Section]:
-    """The section on all columns and pairs of a whole table."""
-    guarantee = results.release.guarantee
+    """The section on all columns and pairs of a table with several columns."""
+    guarantee, records, tables = results.release.guarantee, results.records, results.tables
     if not whole_table.is_whole(guarantee):
-        return []
-    found = differences(declared_facts(guarantee), results.records, results.tables)
+        return columns_and_pairs.sections_of_rows(records, tables, guarantee.mechanism, guarantee.public_columns)
+    found = differences(declared_facts(guarantee), records, tables)
     return [columns_and_pairs.section(found, guarantee.mechanism)] if found.columns else []
 
 
@@ -113,7 +114,18 @@ def _outcomes(results: RunResults) -> list[Outcome]:
         ),
         rates_of(records, tables, covariates, radii),
     )
-    return [*(Outcome(w, w.label) for w in before), last]
+    words = {name: facts.labels for name, facts in declared_facts(guarantee).items()}
+    return [*(Outcome(w, w.label) for w in before), with_labels(last, words)]
+
+
+def with_labels(outcome: Outcome, labels: Mapping[str, Sequence[tuple[Any, str]]]) -> Outcome:
+    """With the words of a codebook beside the levels whose shares are shown."""
+    if outcome.utility is None or not any(labels.values()):
+        return outcome
+    words = {(name, written(code)): word for name, pairs in labels.items() for code, word in pairs}
+    named = [(share, words.get((share.column, share.level))) for share in outcome.utility.shares]
+    shares = [share if word is None else replace(share, level=f"{share.level} ({word})") for share, word in named]
+    return replace(outcome, utility=replace(outcome.utility, shares=tuple(shares)))
 
 
 def _formula(guarantee: PublicGuarantee, records: Records) -> Formula:

@@ -28,12 +28,13 @@ from alphasynth.runs.settings import fits
 from alphasynth.runs.whole_table import MOST_VALUES
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_facts, declared_gaps
-from alphasynth.tables.csv_files import TextFormat
+from alphasynth.tables.csv_files import Csv, TextFormat
+from alphasynth.tables.engine import FileTable
 from alphasynth.tables.gaps import indicator_of
 from alphasynth.tables.grouping import Grouped, Stored, Streamed
 from alphasynth.tables.opening import as_declared, open_table
 from alphasynth.tables.records import Records
-from alphasynth.tables.text_cells import CSV_CELLS
+from alphasynth.tables.text_cells import CSV_CELLS, CSV_DECIMAL
 
 GUARANTEE = "guarantee.json"
 # With more distinct rows than this the m tables would not fit beside each other.
@@ -64,12 +65,18 @@ class RunResults:
 
 def read_run(run: Path) -> RunResults:
     """Read a run folder; raise `InputError` where a file of it is missing."""
-    release, folder = read_release(run / RELEASE), run / CONFIDENTIAL
+    release = read_release(run / RELEASE)
+    return results_of(release, read_kept(run, release))
+
+
+def read_kept(run: Path, release: Release) -> Kept:
+    """What stayed inside of a run whose release is this; raise `InputError`."""
+    folder = run / CONFIDENTIAL
     summary, settings = _json(folder / SUMMARY), _toml(folder / "run.toml")
     _check_same_run(run, release, summary, settings)
     records = _records(folder / "records.parquet")
     rounds = () if release.guarantee.measured else _rounds(folder, records.counts)  # a whole table's have no weights
-    return results_of(release, Kept(summary, settings, records, rounds))
+    return Kept(summary, settings, records, rounds)
 
 
 def results_of(release: Release, kept: Kept) -> RunResults:
@@ -143,14 +150,19 @@ def read_release(folder: Path) -> Release:
         raise InputError(f"{folder.name}/{GUARANTEE} must be one that alphasynth wrote, found another")
     if any((folder / name).is_symlink() for name in named):
         raise InputError(f"{folder.name} must hold its tables, found a link to another place")
-    return release_in(folder, guarantee, named, CSV_CELLS in statement)
+    return release_in(folder, guarantee, named, CSV_CELLS in statement, statement.get(CSV_DECIMAL, "."))
 
 
-def release_in(folder: Path, guarantee: PublicGuarantee, files: Sequence[str], guarded: bool) -> Release:
+def release_in(
+    folder: Path, guarantee: PublicGuarantee, files: Sequence[str], guarded: bool, decimal: str = "."
+) -> Release:
     """A release whose tables are these files of a folder; `guarded` where text in them is."""
     facts = declared_facts(guarantee) if guarantee.measured else {}  # of a whole table all of it is declared
-    tables = tuple(as_declared(open_table(folder / name, text=TextFormat(guarded=guarded)), facts) for name in files)
-    return Release(tables, guarantee, tuple(files), guarded)
+    text = TextFormat(guarded=guarded, decimal_comma=decimal == ",")
+    tables = tuple(as_declared(open_table(folder / name, text=text), facts) for name in files)
+    first = tables[0].source if isinstance(tables[0], FileTable) else None
+    delimiter = first.delimiter if isinstance(first, Csv) else Release.delimiter
+    return Release(tables, guarantee, tuple(files), guarded, delimiter, decimal)
 
 
 def _guarantee(statement: Mapping[str, Any]) -> PublicGuarantee | None:

@@ -40,7 +40,7 @@ from alphasynth.tables.csv_files import Csv
 from alphasynth.tables.databases import DatabaseTable, canonical
 from alphasynth.tables.engine import FileTable
 from alphasynth.tables.files import Statistical, parts_of
-from alphasynth.tables.opening import is_database, split_address
+from alphasynth.tables.opening import file_of, is_database, split_address
 from alphasynth.tables.statistical_files import Labels, check_names
 
 
@@ -82,7 +82,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         files = [f"synthetic_{i + 1:0{max(2, len(str(len(simulations))))}}{suffix}" for i in range(len(simulations))]
         guarded = suffix in TEXT and style.safe
         assert public.policy_delta == reservation.delta, "the ledger has what is spent"
-        statement = state(public, files, guarded)
+        statement = state(public, files, guarded, style.decimal)
         first = partial(begin, synthesizer.guarantee_.epsilon_unit, public.rho)
         for number, (simulation, name) in enumerate(zip(simulations, files, strict=True), start=1):
             clock.writing(number, len(simulations))
@@ -98,7 +98,7 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         else:
             kept = write_confidential(staging, used, synthesizer, statement, clock.seconds, audited)
         clock.rendering()
-        released = partial(release_in, staging.release, public, files, guarded)
+        released = partial(release_in, staging.release, public, files, guarded, style.decimal)
         pages = (NAME,) if settings.report and _rendered(staging.path, released, kept) else ()
     drawn = (PARAMETERS,) if settings.parameters else ()
     return Report(out, (*files, *drawn, "guarantee.json", *pages), public, statement, ledger.path)
@@ -178,8 +178,9 @@ def _format(settings: Settings, table: FileTable | DatabaseTable, labels: Labels
     source = table.source if isinstance(table, FileTable) else None
     style = Style(safe=settings.csv_safe, labels=labels)
     if settings.format is None and isinstance(source, Csv):
-        return (".tsv" if source.delimiter == "\t" else ".csv"), replace(style, delimiter=source.delimiter)
-    suffix = "" if is_database(settings.table) else Path(settings.table).suffix.lower()
+        like = replace(style, delimiter=source.delimiter, decimal=source.marks.decimal)
+        return (".tsv" if source.delimiter == "\t" else ".csv"), like
+    suffix = "" if is_database(settings.table) else file_of(settings.table)[0].suffix.lower()
     name = settings.format or OF_SUFFIX.get(suffix, "parquet")
     return FORMATS[name], replace(style, delimiter="\t" if name == "tsv" else ",")
 
@@ -206,7 +207,7 @@ def _contents(address: str) -> Iterator[bytes]:
     if is_database(address):
         yield canonical(*split_address(address)).encode()
         return
-    for path in parts_of(Path(address)):
+    for path in parts_of(file_of(address)[0]):  # all sheets of a workbook are one table to the ledger
         with opened(path) as file:  # a table is the same, compressed or not
             while part := file.read(1 << 20):
                 yield part
@@ -216,5 +217,5 @@ def _state(address: str) -> tuple[int, ...]:
     """What changes when a file does."""
     if is_database(address):
         return ()
-    seen = [path.stat() for path in parts_of(Path(address))]
+    seen = [path.stat() for path in parts_of(file_of(address)[0])]
     return tuple(number for one in seen for number in (one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns))

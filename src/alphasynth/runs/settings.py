@@ -16,7 +16,7 @@ from alphasynth.errors import InputError, found
 from alphasynth.synthesis.choice import with_choice
 
 # Settings that say what a model file says.
-OF_MODELS = ("formula", "family", "levels", "range", "whole", "missing")
+OF_MODELS = ("formula", "family", "levels", "range", "whole", "decimals", "missing")
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Settings:
     levels: tuple[str, ...] = ()
     range: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
+    decimals: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     confirm_public: tuple[str, ...] = ()
     weights: str = "record"
@@ -57,6 +58,9 @@ class Settings:
     format: str | None = None
     delimiter: str | None = None
     encoding: str = "utf-8"
+    decimal_comma: bool = False
+    thousands: str | None = None
+    hive: bool = False
     csv_safe: bool = True
     by_row: bool = False
     sort_rows: bool = False
