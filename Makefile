@@ -7,7 +7,7 @@ EXTRAS ?= dev
 comma := ,
 READY := $(VENV)/.ready-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: demo test test-rest test-all lint format bench reproduction clean
+.PHONY: demo test test-rest test-all lint format bench reproduction docs clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -55,10 +55,15 @@ reproduction: $(READY)
 	cp $(PICTURES:%=reproduction-output/%.png) docs/figures
 	$(BIN)/python -m alphasynth_studies.reproduction studies/results docs/reproduction.md
 
-clean:
-	rm -rf $(VENV) demo-output reproduction-output benchmarks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+# The site, from docs/, docstrings and the command line; site/index.html opens in any browser, without a server or a network.
+docs: $(VENV)/.ready-docs
+	$(BIN)/python docs/_site/build.py site
 
-$(READY): pyproject.toml constraints.txt
+clean:
+	rm -rf $(VENV) demo-output reproduction-output site benchmarks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# A name after .ready- is a list of extras.
+$(VENV)/.ready-%: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(subst -,$(comma),$*)]'
 	touch $@
