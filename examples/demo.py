@@ -34,19 +34,12 @@ STATISTICS = {
 }
 
 
-def simulate(n: int = 1_000, seed: int = 20240601) -> pd.DataFrame:
-    """Counts from the paper's mixture, 0.2 NB(100, 5) + 0.8 NB(100, 20)."""
-    rng = np.random.default_rng(seed)
-    phi = np.where(rng.random(n) < 0.2, 5.0, 20.0)
-    return pd.DataFrame({"y": rng.poisson(rng.gamma(phi, 100 / phi))})
-
-
 def main() -> None:
     begin = time.perf_counter()
     release, confidential = OUT / "release", OUT / "confidential"
     release.mkdir(parents=True, exist_ok=True)
     confidential.mkdir(mode=0o700, exist_ok=True)
-    table = simulate()
+    table = syn.datasets.nb_mixture(n=1_000, seed=20240601)
     table.to_csv(confidential / "table.csv", index=False)
 
     print(

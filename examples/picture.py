@@ -16,25 +16,8 @@ import pandas as pd
 
 import alphasynth as syn
 
-COLUMNS = {
-    "sex": {"levels": ["f", "m"]},
-    "age": {"limits": [18, 95], "whole": True},
-    "income": {"limits": [0, 200_000], "whole": True, "skewed": True, "missing": "model"},
-    "visits": {"limits": [0, 60], "whole": True, "skewed": True},
-}
 EPSILON, DELTA, ROWS, SEED = 4.0, 1e-9, 5_000, 7
 GREY, BROWN = "#757575", "#b46e3c"
-
-
-def simulate(rows: int = ROWS, seed: int = SEED) -> pd.DataFrame:
-    """People whose income and visits depend on age and sex; some incomes are missing."""
-    rng = np.random.default_rng(seed)
-    sex, age = rng.choice(["f", "m"], rows), np.clip(np.round(rng.normal(46, 17, rows)), 18, 95).astype(int)
-    income = np.exp(9.4 + 0.012 * age + 0.25 * (sex == "m") + rng.normal(0, 0.55, rows)).round(-2).clip(0, 200_000)
-    visits = rng.poisson(np.exp(-0.3 + 0.02 * age + 0.3 * (sex == "f")) * rng.gamma(2, 0.5, rows)).clip(0, 60)
-    return pd.DataFrame(
-        {"sex": sex, "age": age, "income": np.where(rng.random(rows) < 0.06, np.nan, income), "visits": visits}
-    )
 
 
 def draw(original: pd.DataFrame, synthetic: pd.DataFrame, out: Path) -> None:
@@ -65,8 +48,8 @@ def draw(original: pd.DataFrame, synthetic: pd.DataFrame, out: Path) -> None:
 
 
 def main() -> None:
-    original = simulate()
-    made = syn.Synthesizer(COLUMNS, mechanism="Raked", epsilon=EPSILON, delta=DELTA, m=1, seed=SEED)
+    original = syn.datasets.visits(ROWS, SEED)
+    made = syn.Synthesizer(syn.datasets.VISITS, mechanism="Raked", epsilon=EPSILON, delta=DELTA, m=1, seed=SEED)
     draw(original, made.fit(original).sample()[0], Path(sys.argv[1]))
 
 

@@ -15,9 +15,10 @@ ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "src" / "alphasynth", ROOT / "tests"
 # Folders and modules of the root, each importing only from those before it and from itself.
 LAYERS = (
-    *("errors", "catalogue", "privacy", "tables", "stan", "models", "inference", "mechanisms", "likelihoods"),
+    *("errors", "catalogue", "notebook", "datasets"),
+    *("privacy", "tables", "stan", "models", "inference", "mechanisms", "likelihoods"),
     *("raking", "synthesis"),
-    *("audits", "synthesizer", "evaluation", "pages", "league", "runs", "cli"),
+    *("audits", "synthesizer", "evaluation", "pages", "explorer", "league", "planning", "runs", "cli"),
 )
 MOST_MODULES, MOST_LINES, MOST_PARAMETERS = 20, 300, 10
 STUDIES = ROOT / "studies" / "alphasynth_studies"

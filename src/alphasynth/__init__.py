@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 # What type checkers see; `_HOME` is what is done.
 if TYPE_CHECKING:
+    from alphasynth import datasets as datasets
     from alphasynth.audits.finding import Finding as Finding
     from alphasynth.errors import AuditWarning as AuditWarning
     from alphasynth.errors import CalibrationError as CalibrationError
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from alphasynth.models.table_model import ColumnModel as ColumnModel
     from alphasynth.models.table_model import TableModel as TableModel
     from alphasynth.pages.comparison_page import comparison_page as comparison_page
+    from alphasynth.planning.plan import Plan as Plan
+    from alphasynth.planning.plan import plan as plan
     from alphasynth.privacy.guarantee import Guarantee as Guarantee
     from alphasynth.privacy.guarantee import PublicGuarantee as PublicGuarantee
     from alphasynth.raking.columns import Columns as Columns
@@ -94,6 +97,8 @@ _HOME = {
     "weights_from": "likelihoods.weights",
     "Columns": "raking.columns",
     "suggest_columns": "raking.suggestion",
+    "Plan": "planning.plan",
+    "plan": "planning.plan",
     "Trail": "mechanisms.mechanism",
     "Guarantee": "privacy.guarantee",
     "PublicGuarantee": "privacy.guarantee",
@@ -110,12 +115,17 @@ _HOME = {
     "comparison_page": "pages.comparison_page",
 }
 
-__all__ = ["__version__", *_HOME]
+# Modules that are public by themselves.
+_MODULES = ("datasets",)
+
+__all__ = ["__version__", *_MODULES, *_HOME]
 
 
 if not TYPE_CHECKING:  # else any name at all would type-check
 
     def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return importlib.import_module(f"alphasynth.{name}")
         if name not in _HOME:
             raise AttributeError(f"module 'alphasynth' has no attribute {name!r}")
         return getattr(importlib.import_module(f"alphasynth.{_HOME[name]}"), name)

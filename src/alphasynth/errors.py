@@ -10,7 +10,14 @@ from typing import Any, cast
 
 
 class InputError(ValueError):
-    """What the caller gave breaks a rule: the name, the rule, what was found, never a confidential value."""
+    """What the caller gave breaks a rule: the name, the rule, what was found, never a confidential value.
+
+    >>> try:
+    ...     require_whole("m", 0)
+    ... except InputError as error:
+    ...     print(error)
+    m must be a whole number of at least 1, found 0
+    """
 
 
 def found(value: object) -> str:
@@ -44,7 +51,11 @@ def message_alone(error: BaseException) -> str:
 
 
 class DiagnosticsError(RuntimeError):
-    """Draws that failed their diagnostics; `draws` carries them, for inspection and not for release."""
+    """Draws that failed their diagnostics; `draws` carries them, for inspection and not for release.
+
+    >>> str(DiagnosticsError("draws must pass their diagnostics before use, found R-hat 1.3", draws=None))
+    'draws must pass their diagnostics before use, found R-hat 1.3'
+    """
 
     __str__ = message_alone
 
@@ -54,7 +65,11 @@ class DiagnosticsError(RuntimeError):
 
 
 class CalibrationError(RuntimeError):
-    """A search that found no usable answer; `trail` carries the nearest attempt, whose bound is above the target."""
+    """A search that found no usable answer; `trail` carries the nearest attempt, whose bound is above the target.
+
+    >>> CalibrationError("no value of k goes so low", trail="the nearest attempt").trail
+    'the nearest attempt'
+    """
 
     __str__ = message_alone
 
@@ -64,15 +79,30 @@ class CalibrationError(RuntimeError):
 
 
 class SamplerWarning(UserWarning):
-    """A sampler handed over to another one; the message says which, and why."""
+    """A sampler handed over to another one; the message says which, and why.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", SamplerWarning)  # for who wants draws of the first sampler or none
+    """
 
 
 class StrictWarning(UserWarning):
-    """A strict mechanism's public inputs do not suit; its tables may be poor, its guarantee does not suffer."""
+    """A strict mechanism's public inputs do not suit; its tables may be poor, its guarantee does not suffer.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", StrictWarning)  # for who knows that epsilon is small
+    """
 
 
 class AuditWarning(UserWarning):
-    """An audit found that a claim is broken; the numbers are confidential and not in the message."""
+    """An audit found that a claim is broken; the numbers are confidential and not in the message.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", AuditWarning)  # for who wants a run to stop there
+    """
 
 
 class ColumnTypeError(InputError):

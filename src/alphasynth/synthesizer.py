@@ -13,30 +13,35 @@ from alphasynth.audits.finding import Finding
 from alphasynth.audits.subject import Subject
 from alphasynth.errors import InputError, found
 from alphasynth.inference.public_grid import PublicGrid
-from alphasynth.inference.sampler import Draws
-from alphasynth.mechanisms import scored_fit, strict, strict_warnings
+from alphasynth.likelihoods.tree import tree_of
+from alphasynth.mechanisms import scored_fit, strict_warnings
 from alphasynth.mechanisms.binding import BoundTable
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.mechanisms.lipschitz import Lipschitz
-from alphasynth.mechanisms.mechanism import Trail, Watch, ignore
+from alphasynth.mechanisms.mechanism import Trail, Watch
 from alphasynth.mechanisms.rounds import weightings
+from alphasynth.mechanisms.watching import watched
 from alphasynth.mechanisms.weighting import Weighting
 from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.guarantee import Guarantee
 from alphasynth.privacy.randomness import Key, child, key_of
 from alphasynth.raking.columns import Columns
+from alphasynth.synthesis.cards import MOST_ROWS as MOST_SHOWN
+from alphasynth.synthesis.cards import asked_card, fitted_parts
 from alphasynth.synthesis.generation import TableMaker
-from alphasynth.synthesis.outcome import carry_out, new_rows, scored_terms
-from alphasynth.synthesis.preparation import bind, budgets_of, mechanism_of, read
+from alphasynth.synthesis.outcome import carry_out, guarantee_of, new_rows
+from alphasynth.synthesis.preparation import bind, mechanism_of, read
 from alphasynth.synthesis.raked import MECHANISM, RakedSynthesizer
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.request import Request
 from alphasynth.synthesis.simulation import Layout, Simulation, pick, synthesize, thetas
-from alphasynth.synthesis.statements import stated_columns, stated_declarations, stated_marks
 from alphasynth.tables.frames import Frame
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.records import Records
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 class _Outcome(NamedTuple):
@@ -90,62 +95,37 @@ class Synthesizer(Request):
                 raise InputError(f"declared columns must have the mechanism {MECHANISM}, found {found(mechanism)}")
             return super().__new__(cls)
 
-    @in_64_bit
-    def fit(self, table: Frame | Stored, watch: Watch = ignore) -> Synthesizer:
+    def fit(self, table: Frame | Stored, watch: Watch | None = None) -> Synthesizer:
         """Run the mechanism on a table and pick the m draws that synthetic tables will come from.
 
-        The table is a pandas, polars or pyarrow frame, or a stored one (`open_table`). `watch` is told of every fit.
+        The table is a pandas, polars or pyarrow frame, or a stored one (`open_table`). `watch` is told of every fit;
+        unless told, a notebook shows them.
         Raises `InputError` for a table that cannot be fitted, `DiagnosticsError` for draws that cannot be used and
         `CalibrationError` for an epsilon that cannot be met; the synthesizer is then as it was before.
         """
+        with watched(watch, None if self.scored else self.num_draws) as told:
+            self._outcome = self._carried_out(table, told)
+        fitted = self._outcome
+        if fitted.paths:
+            scored_fit.warn(fitted.bound.model.names, fitted.paths)
+        elif self.strict:
+            for block, column in zip(fitted.bound.chain.blocks, fitted.trail.fits[-1].columns, strict=True):
+                strict_warnings.warn(block, column.draws.take(fitted.picked))
+        return self
+
+    @in_64_bit
+    def _carried_out(self, table: Frame | Stored, watch: Watch) -> _Outcome:
         records, layout, grouped, model = read(self, table)
         key = key_of(self.seed)
         unit = None if grouped is None else grouped.unit
         max_rows = 1 if unit is None else unit.max_rows
         carried = carry_out(child(key, 0), self, model, records, watch, max_rows)
         bound, trail, paths = carried
-        drawn = [column.draws for column in trail.fits[-1].columns]
-        fewest = min(drawn, key=lambda draws: draws.num_draws)
+        fewest = min((column.draws for column in trail.fits[-1].columns), key=lambda draws: draws.num_draws)
         picked = pick(child(key, 1), fewest, self.m)
-        released = [draws.take(picked) for draws in drawn]
-        concentrated = self.delta is not None and budgets_of(self, bound.model, max_rows).concentrated
-        promised = scored_terms(self, carried) if paths else strict.terms(bound.chain, released, concentrated)
-        marks = stated_marks(bound, self.model, self.read_off)
-        guarantee = Guarantee(
-            formulas=tuple(formula.text for formula in self.formulas),
-            families=self.families,
-            mechanism=self.mechanism.label,
-            rules=tuple(type(rule).__name__ for rule in self.mechanism.rules),
-            delta=trail.delta,
-            m=self.m,
-            n=bound.chain.records.n,
-            num_draws=fewest.num_draws,
-            sampler=_samplers(drawn),
-            policy_epsilon=self.epsilon,
-            policy_delta=self.delta,
-            tables_per_draw=self.tables_per_draw,
-            draws_asked=self.num_draws,
-            thresh=self.thresh,
-            public_columns=self.public,
-            releasable=self.seed is None,
-            strict=promised,
-            columns=stated_columns(bound, promised),
-            declared_public=stated_declarations(bound, marks),
-            confirmed_public=self.confirmed_public,
-            read_off_the_table=marks,
-            weights=self.weights,
-            unit_column=None if unit is None else unit.column,
-            max_rows=max_rows,
-            weighted_by=self.survey_weights if self.survey_likelihood else None,
-        )
+        guarantee = guarantee_of(self, carried, picked, unit)
         row_numbers = None if grouped is None else grouped.rows
-        self._outcome = _Outcome(key, bound, model, trail, picked, layout, guarantee, row_numbers, paths)
-        if paths:
-            scored_fit.warn(bound.model.names, paths)
-        elif self.strict:
-            for block, draws in zip(bound.chain.blocks, released, strict=True):
-                strict_warnings.warn(block, draws)
-        return self
+        return _Outcome(key, bound, model, trail, picked, layout, guarantee, row_numbers, paths)
 
     def read(self, table: Frame | Stored) -> Records:
         """The records of a table on every column in use; confidential."""
@@ -154,6 +134,14 @@ class Synthesizer(Request):
     def bind(self, records: Records) -> Chain:
         """Records bound to the model as it was fitted, if it was, and to the sampler."""
         return bind(self, self._settled, records, self._max_rows).chain
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what was asked, and of a fitted one what it found; confidential then."""
+        if self._outcome is None:
+            return asked_card("Synthesizer", self.asked, self.scope, None)
+        few = self._outcome.guarantee.n <= MOST_SHOWN and (self.rows or 0) <= MOST_SHOWN
+        synthetic = self.simulations()[0].table() if few else None
+        return asked_card("Synthesizer", self.asked, self.scope, fitted_parts(self.trail_, synthetic, self.strict))
 
     @property
     def _settled(self) -> TableModel:
@@ -252,6 +240,15 @@ class Synthesizer(Request):
             raise InputError("fit(table) must come first")
         return self._outcome
 
+    def to_arviz(self, label: str | None = None, log_likelihood: bool = True) -> xr.DataTree:
+        """Draws of the last round, or of the one called `label`, as ArviZ's tree; confidential.
+
+        Beside the posterior it has the records' values, their weights and, unless told not to, the log-likelihood of
+        every record in every draw, as `weights_from` and leave-one-out take it. Raises `InputError`.
+        """
+        fitted = self._fitted
+        return tree_of(fitted.trail, fitted.bound, label, fitted.picked, log_likelihood)
+
     def simulations(self) -> list[Simulation]:
         """The tables of `sample`, not simulated yet: each can be had in chunks, where it would not fit in memory."""
         fitted = self._fitted
@@ -272,10 +269,3 @@ class Synthesizer(Request):
     def release(self) -> Release:
         """Tables and the public part of the guarantee: the only thing that may leave."""
         return Release(tuple(self.sample()), self._fitted.guarantee.public())
-
-
-def _samplers(drawn: Sequence[Draws]) -> str:
-    """The sampler of the draws, or the one of most caution where there are several."""
-    names = {draws.diagnostics.sampler for draws in drawn}
-    exact = {"Grid", "PublicGrid"}
-    return ", ".join(sorted(names - exact if names - exact else names))

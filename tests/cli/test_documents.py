@@ -18,7 +18,10 @@ from alphasynth.cli.entry import run_command
 from engines import has_module, need
 
 ROOT = Path(__file__).parents[2]
-RUN = ("choosing", "tables", "command-line", "evaluation", "other-programs")
+RUN = (
+    *("choosing", "tables", "command-line", "evaluation", "other-programs"),
+    *("quick-start", "epsilon", "league", "plan", "explorer"),
+)
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -36,7 +36,8 @@ def asked(capsys, *arguments):
 
 def test_every_measure_is_there(tables, capsys):
     found = asked(capsys, *tables, "--holdout", "holdout.csv", "--known", "sex", "--aligned")
-    names = ["statistics", "shares", "distances", "propensity", "associations", "regression", "identification_risk"]
+    names = ["verdict", "largest_differences", "statistics", "shares", "distances", "propensity", "associations"]
+    names += ["regression", "identification_risk"]
     assert list(found) == ["confidential", *names, "match_rates", "nearest_records"]
     assert all(found.values())
     frames = [pd.read_parquet(name) for name in tables]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from alphasynth.notebook import markup, sketches
 from alphasynth.privacy.scopes import NONE
 
 KEPT, BROKEN, CANNOT_TELL = "kept", "broken", "cannot tell"
@@ -20,6 +21,9 @@ class Finding:
     `worst` names it by its rank, or by what was added. `loss` is at `delta`. A black-box audit shows a lower bound, at
     most its `ceiling`. Not `certain`: the audit could not make the run's own weights again, draws may have missed
     part of what they aim at, or the records are too few for it, so it cannot tell.
+
+    >>> Finding("draw", "instance", claim=2.0, loss=1.4, delta=1e-5, neighbours=100, worst="removed: rank 1").verdict
+    'kept'
     """
 
     audit: str
@@ -45,6 +49,21 @@ class Finding:
     def kept(self) -> bool:
         """Whether the audit found the claim kept."""
         return self.verdict == KEPT
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the claim, the loss and the verdict; confidential."""
+        words = f"the claim, {self.claim:.4g}, above; the loss, {self.loss:.4g}, below"
+        told = {
+            "verdict": self.verdict,
+            "audit": self.audit,
+            "scope": self.scope,
+            "neighbours": f"{self.neighbours:,}, the worst of them: {self.worst}",
+            "at delta": f"{self.delta:g}" if self.delta else None,
+            "at most shown": None if self.ceiling is None else f"{self.ceiling:.4g}",
+            "why": None if self.certain else f"{UNCERTAIN}, or draws may have missed part of what they aim at",
+        }
+        figure = sketches.captioned(words, sketches.against(words, self.claim, self.loss))
+        return markup.card("Finding", markup.facts(told), figure, mark=markup.CONFIDENTIAL)
 
     @property
     def margin(self) -> float:

@@ -11,9 +11,11 @@ from alphasynth import __version__
 from alphasynth.cli.audit import AUDITED, audit
 from alphasynth.cli.choose import choose
 from alphasynth.cli.compare import COMPARED, compare
+from alphasynth.cli.explore import explore
 from alphasynth.cli.inspection import inspect
 from alphasynth.cli.ledger import ledger_app
 from alphasynth.cli.options import mechanism_options, options_of, with_options
+from alphasynth.cli.plan import plan
 from alphasynth.cli.report import evaluate, report
 from alphasynth.cli.short_help import SHOWN, ShortHelp
 from alphasynth.cli.study import study
@@ -51,6 +53,7 @@ COMMANDS: dict[Callable[..., Any], str] = {
     choose: "choose visits.csv --who anyone --what table --promise every-table",
     evaluate: "evaluate visits.csv run/release/synthetic_01.csv",
     report: "report run",
+    explore: "explore run",
     study: "study contraction --size paper --out contraction",
     run: "synthesize visits.parquet --columns columns.toml --epsilon 4 --delta 1e-9 --out run",
     with_options(audit, options_of(run, AUDITED)): "audit salaries.csv --formula 'salary ~ 1' --family "
@@ -59,6 +62,7 @@ COMMANDS: dict[Callable[..., Any], str] = {
     "--family negative_binomial --m 1 --epsilon 1,4 --out league",
     with_options(tune, options_of(run, TUNED)): "tune --twin mean=100,phi=12,rows=1000 --formula 'y ~ 1' --family "
     "negative_binomial --mechanism CW --sweep radius=5,10,20,40 --out tuned",
+    plan: "plan --columns columns.toml --rows 20000",
     inspect: "inspect visits.csv --suggest model.toml",
     with_options(weights, mechanism_options(TAKEN)): "weights log_lik.parquet --rule LW --scale 1 --shift 0 --out "
     "weights.csv",

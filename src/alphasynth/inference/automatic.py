@@ -17,7 +17,11 @@ SECOND = 100  # the second sampler's attempts count from here
 
 @dataclass(frozen=True)
 class Automatic:
-    """Try one sampler and go over to another when its draws fail; a `SamplerWarning` and the draws' note say so."""
+    """Try one sampler and go over to another when its draws fail; a `SamplerWarning` and the draws' note say so.
+
+    >>> Automatic(second=Nuts(num_warmup=1_000)).first
+    Laplace(num_chains=4)
+    """
 
     first: Sampler = Laplace()
     second: Sampler = Nuts()

@@ -38,6 +38,9 @@ class Grid:
 
     Spacing is a few hundredths of a posterior standard deviation, so means and standard deviations are exact to digits
     that no table shows.
+
+    >>> Grid(points=501)
+    Grid(points=501)
     """
 
     points: int = 301

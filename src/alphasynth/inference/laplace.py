@@ -87,6 +87,9 @@ class Laplace:
     Right for posteriors near a normal in shape, which large tables make. Where they are skewed, it tries again with
     proposals as skewed as they are (a split t, Geweke 1989), then with heavier tails and more proposals for each draw
     kept; where that does not help (funnels), the diagnostics say so.
+
+    >>> Laplace(num_chains=8)
+    Laplace(num_chains=8)
     """
 
     num_chains: int = 4

@@ -44,6 +44,9 @@ class Nuts:
     The chains move in z, where u = mode + L z: the curvature at the mode is the metric, and mode and L are arguments of
     the compiled program, so that every round shares it. Of strict contributions each mode that is found starts chains,
     and mass beyond them, where no chain would come, is among the diagnostics.
+
+    >>> Nuts(num_warmup=1_000)
+    Nuts(num_chains=4, num_warmup=1000)
     """
 
     num_chains: int = 4

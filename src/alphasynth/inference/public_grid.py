@@ -59,6 +59,9 @@ class PublicGrid:
     `limits` holds (low, high) by parameter and `step` the distance of points, one for all or by parameter; both are
     public and must be chosen without a look at the table. "mean" and "phi" are positive and their step is a ratio less
     1 (0.01: points 1 % apart); coefficients, "beta[0]" and so on, have steps of their own unit.
+
+    >>> PublicGrid(limits={"mean": (1.0, 1_000.0), "phi": (1.0, 100.0)}, step=0.01).step
+    0.01
     """
 
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)

@@ -67,6 +67,9 @@ class Trail:
     """What a run left (confidential): the first fit, then one per rule; the rules as settled; the searches made.
 
     `seconds` is the time that each round took, its search included; `guide` is what budget weights were made from.
+
+    >>> Trail("Unweighted", fits=()).rules
+    ()
     """
 
     label: str
@@ -101,6 +104,16 @@ class Step(NamedTuple):
     round: int
     rounds: int
     trial: int
+
+    def words(self, num_draws: int | None) -> str:
+        """What begins, in words.
+
+        >>> Step(2, 3, 4).words(1_000)
+        'round 2 of 3: 1,000 draws, fit 4'
+        """
+        fit = f", fit {self.trial}" if self.trial > 1 else ""
+        draws = "" if num_draws is None else f": {num_draws:,} draws{fit}"
+        return f"round {self.round} of {self.rounds}{draws}"
 
 
 Watch = Callable[[Step], None]

@@ -38,6 +38,9 @@ class LW:
 
     The least risky record has risk 0 and the riskiest 1. When all F_i are equal no record is riskier than another and
     all have risk 0 (the paper's quotient is 0/0). A record whose F_i is not finite takes weight 0.
+
+    >>> LW(scale=0.9, shift=0.05)
+    LW(scale=0.9, shift=0.05)
     """
 
     scale: float = 1.0
@@ -66,6 +69,9 @@ class CW:
     itself counting as inside. `within` names columns: records are compared with those that share its values there.
     Of a chain the ball is a box: `radius` holds one by column, or one relative radius for all, and categories must be
     equal; with `distance` "gower" it is the mean over columns of |y_j - y_i| / range, or of 0 and 1 for categories.
+
+    >>> CW(0.3, relative=True).radius
+    0.3
     """
 
     radius: Any
@@ -137,6 +143,9 @@ class SW:
     Without an alpha it is the one that matches a bound: an epsilon aimed at, a Delta, or that of another rule's weights
     (`match`; LW's unless told). `by` "search" brings Delta there, "formula" takes the paper's Delta_alpha / Delta,
     which may miss it since the weighted posterior is wider.
+
+    >>> SW(alpha=0.5).unset, SW().unset
+    (False, True)
     """
 
     alpha: float | None = None
@@ -194,6 +203,9 @@ class Reweight:
     Where alpha_i > 0 this is the paper's k * alpha_i * Delta / Delta_i, since Delta_i = alpha_i F_i; where alpha_i = 0
     the paper's quotient is 0/0 and this is its limit, or 0 again with `keep_zeros`. "auto": the largest k < 1 that does
     not raise Delta.
+
+    >>> Reweight(k=0.95)
+    Reweight(k=0.95, keep_zeros=False)
     """
 
     k: float | Literal["auto"] = "auto"
@@ -236,6 +248,9 @@ class BW:
     F_i is how large |f_i| may be, given one draw that is itself private (`guide.levels`), and f_i is clipped there. No
     other record enters. `cap` spans the range from one weight for all (small) to the re-weighted limit (1); "auto" is
     `auto_cap`. The `bound` is settled by the epsilon aimed at.
+
+    >>> BW(cap=0.5).cap
+    0.5
     """
 
     cap: float | Literal["auto"] = 1.0
@@ -258,7 +273,11 @@ class BW:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Weights of the user's own, one per record in the table's row order (confidential), times a common factor."""
+    """Weights of the user's own, one per record in the table's row order (confidential), times a common factor.
+
+    >>> Given([1.0, 0.25]).alpha.tolist()
+    [1.0, 0.25]
+    """
 
     alpha: Any = field(repr=False)
     factor: float = 1.0

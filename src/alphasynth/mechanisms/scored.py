@@ -41,6 +41,9 @@ class Scored:
     """Noisy clipped scores; `rounds` and `clip` are public, and decided from public numbers unless told.
 
     `clip` is in mean absolute entries: a record's whitened score counts up to `clip` times D in all.
+
+    >>> Scored(rounds=2)
+    Scored(rounds=2, clip=None)
     """
 
     rounds: int | None = None

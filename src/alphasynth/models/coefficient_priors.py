@@ -33,7 +33,11 @@ class CoefficientPrior(Protocol):
 
 @dataclass(frozen=True)
 class NormalPrior:
-    """Coefficients N(0, scale^2), independent."""
+    """Coefficients N(0, scale^2), independent.
+
+    >>> NormalPrior(scale=1.0).size(3)
+    3
+    """
 
     scale: float = 2.5
 
@@ -60,6 +64,9 @@ class ScaleMixturePrior:
 
     beta_k ~ N(0, sigma_k^2), sigma_k ~ half-t(3, 0, 1). The integral starts at `smallest_scale`: from 0 on, the
     marginal density would be infinite at beta_k = 0 (no mass worth naming, but no mode either).
+
+    >>> ScaleMixturePrior().size(3)
+    3
     """
 
     smallest_scale: float = 0.01
@@ -108,6 +115,9 @@ class LkjPrior:
 
     sigma_k ~ half-t(3, 0, 1) from `smallest_scale` up, as in `ScaleMixturePrior` (below lies a funnel that no sampler
     follows), Omega ~ LKJ(concentration). For `Nuts`: the scales make a posterior that one curvature does not describe.
+
+    >>> LkjPrior(concentration=2.0).size(3)  # coefficients, scales and correlations
+    9
     """
 
     concentration: float = 6.0

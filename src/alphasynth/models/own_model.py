@@ -35,6 +35,15 @@ class OwnModel:
     X is the formula's design matrix (rows, K); y holds the response, or is None when new rows are simulated. `observed`
     names the sample site that takes y, one entry per row. All other sample sites are parameters; their priors must
     read neither X nor y.
+
+    >>> import numpyro
+    >>> import numpyro.distributions as dist
+    >>> def visits(X, y=None):
+    ...     rate = numpyro.sample("rate", dist.Gamma(1.0, 0.1))
+    ...     with numpyro.plate("rows", len(X)):
+    ...         numpyro.sample("y", dist.Poisson(rate), obs=y)
+    >>> OwnModel(visits, observed="y").observed
+    'y'
     """
 
     model: Callable[..., Any]

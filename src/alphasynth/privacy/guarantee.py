@@ -6,155 +6,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from alphasynth import __version__
+from alphasynth.notebook.markup import CONFIDENTIAL
 from alphasynth.privacy import promises
-from alphasynth.privacy.accounting import as_written, counted, epsilon_of, of_unit, round_up, times, written
-from alphasynth.privacy.decimals import shown_small
-from alphasynth.privacy.scopes import STRICT, TARGET, scope_of
+from alphasynth.privacy.accounting import counted, epsilon_of, of_unit, round_up, times
+from alphasynth.privacy.guarantee_card import guarantee_card, reached
+from alphasynth.privacy.public_guarantee import CENTRED, SPREAD, PublicGuarantee
+from alphasynth.privacy.scopes import scope_of
 from alphasynth.privacy.strict_numbers import epsilon_realised, strict_numbers
-from alphasynth.privacy.strict_terms import ColumnGrid, Contribution, NoisySums, StrictTerms
+from alphasynth.privacy.strict_terms import StrictTerms
 
-# How the tables' draws are spread: about what the records say, or by the noise that their middle is off by.
-CENTRED, SPREAD = "centred", "spread"
+__all__ = ["SPREAD", "Guarantee", "PublicGuarantee"]
 DRAWN_BY = {
     "Grid": "exact draws on a grid",
     "PublicGrid": "exact draws on a grid",
     "Scored": "noise added to sums, exactly sampled",
     "Raked": "noise added to sums, exactly sampled",
 }
-
-
-@dataclass(frozen=True)
-class PublicGuarantee:
-    """What may be published: the policy's inputs; of the records, their number and nothing else.
-
-    `policy_epsilon` is the policy's total budget for one row and `epsilon` what that comes to for one unit of privacy,
-    `max_rows` times as much; None where no budget was set, since a realised epsilon depends on the data. n is treated
-    as public; the rest are inputs that the user chose. `formulas` and `families` are those of the columns to
-    synthesize, in order; `unit_column` is None where a unit of privacy is a row. A strict promise has the
-    contributions and grids of its columns, the number `scalar` that tempers every record alike, and what it comes to
-    when a row is replaced, in zero-concentrated privacy (rho), and as an epsilon at a small public delta. One of
-    (epsilon, delta) has the policy's delta, `policy_delta`, which is None where epsilon is pure. Of a table
-    model, `columns` lists each column's formula, family and part of epsilon, `declared_public` what is public about
-    columns, and `weights` says whether records had one weight or one for each column. `combining` says how estimates
-    from several tables are put together (`intervals`), `read_off_the_table` what was read off the table and declared
-    by nobody, `confirmed_public` what was read off it and then confirmed.
-    """
-
-    formulas: tuple[str, ...]
-    families: tuple[str, ...]
-    mechanism: str
-    rules: tuple[str, ...]
-    epsilon: float | None
-    policy_epsilon: float | None
-    m: int
-    tables_per_draw: int
-    scope: str
-    unit_column: str | None
-    max_rows: int
-    n: int
-    num_draws: int
-    thresh: float
-    public_columns: tuple[str, ...]
-    sampler: str
-    releasable: bool
-    version: str
-    exact: bool = False
-    at_limit: bool = False
-    contribution: tuple[Contribution, ...] = ()
-    grid: tuple[ColumnGrid, ...] = ()
-    scalar: float | None = None
-    epsilon_replace: float | None = None
-    rho: float | None = None
-    delta: float | None = None
-    epsilon_at_delta: float | None = None
-    columns: tuple[dict[str, Any], ...] = ()
-    declared_public: dict[str, Any] = field(default_factory=dict)
-    weights: str = "record"
-    combining: str = CENTRED
-    confirmed_public: dict[str, list[str]] = field(default_factory=dict)
-    read_off_the_table: dict[str, list[str]] = field(default_factory=dict)
-    measured: tuple[NoisySums, ...] = ()
-    constraints: tuple[str, ...] = ()
-    policy_delta: float | None = None
-    weighted_by: str | None = None
-    response: tuple[str, ...] = ()
-    interactions: tuple[str, ...] = ()
-
-    @property
-    def spread(self) -> float | str | None:
-        """How the tables' draws are spread, as `intervals.combine` takes it."""
-        return SPREAD if self.combining == SPREAD else self.scalar
-
-    @property
-    def smaller_at_delta(self) -> float | None:
-        """The epsilon at the public delta, where it is below the pure one."""
-        if self.epsilon_at_delta is None or self.epsilon is None or self.epsilon_at_delta >= self.epsilon:
-            return None
-        return self.epsilon_at_delta
-
-    @property
-    def clauses(self) -> tuple[str, ...]:
-        """What is promised, in words, clause by clause."""
-        several, capped, summed = len(self.columns) > 1, self.unit_column is not None, bool(self.measured)
-        approximate, scored = self.policy_delta is not None, self.combining == SPREAD
-        said = promises.clauses_of(self.scope, self.rules, scored, several, capped, approximate, summed)
-        return (*said, promises.SURVEYED) if self.weighted_by is not None and not summed else said
-
-    @property
-    def promise(self) -> str:
-        """What is promised, in words."""
-        return promises.sentence(self.clauses)
-
-    @property
-    def neighbours(self) -> str:
-        """Which databases the promise compares, in words."""
-        return promises.neighbours_of(self.scope)
-
-    @property
-    def unit(self) -> str:
-        """The unit of privacy, in words."""
-        return promises.unit_of(self.unit_column, self.max_rows)
-
-    def __str__(self) -> str:
-        """One honest sentence."""
-        epsilon = None if self.epsilon is None else f"epsilon {self.budget}{_for_unit(self)}"
-        over = "any number of tables" if self.measured else f"{counted(self.m, 'draw')} of parameters"
-        records, end = f"over {self.n:,} records", f"; {self.promise}{_seeded(self.releasable)}."
-        if self.scope == STRICT:
-            return f"{self.mechanism}: {epsilon} for {over} {records}{self._beside()}{end}"
-        if self.scope == TARGET:
-            return f"{self.mechanism}: a target of {epsilon} for {over} {records}{end}"
-        budget = "no policy budget was set" if epsilon is None else f"a policy budget of {epsilon}"
-        draws = f"from {self.num_draws:,} posterior draws{_dropped(self.thresh)}"
-        return f"{self.mechanism}: {budget} for {over}, {draws} {records}{end}"
-
-    @property
-    def budget(self) -> str:
-        """The policy's epsilon for one unit of privacy as it was written, and its delta, if there is one."""
-        if self.epsilon is None:
-            return "none was set"
-        at = "" if self.policy_delta is None else f" at delta {shown_small(written(self.policy_delta))}"
-        return as_written(self.epsilon) + at
-
-    @property
-    def replaced(self) -> str:
-        """Epsilon when a unit of privacy is replaced, in words; never rounded down."""
-        epsilon = self.epsilon_replace or 0.0
-        if self.policy_delta is None:
-            return as_written(epsilon)
-        return f"{round_up(epsilon)} at delta {shown_small(written(self.policy_delta))}"
-
-    def _beside(self) -> str:
-        """What is stated beside a pure epsilon, or what an approximate one rests on."""
-        if self.rho is None:
-            return ""
-        if self.policy_delta is not None:
-            what = "row" if self.unit_column is None else "unit"
-            rho = f"rho {round_up(self.rho)} of zero-concentrated privacy"
-            return f" ({rho}, and epsilon {self.replaced} when a {what} is replaced)"
-        words, smaller = f"also rho {round_up(self.rho)} of zero-concentrated privacy", self.smaller_at_delta
-        at_delta = "" if smaller is None else f", and epsilon {round_up(smaller)} at delta {self.delta:g}"
-        return f" ({words}{at_delta})"
 
 
 @dataclass(frozen=True)
@@ -165,6 +32,9 @@ class Guarantee:
     times as much (sequential composition), and several tables from one draw cost nothing more. Where a unit of privacy
     has up to `max_rows` rows, all that times as much. `policy_delta` is what was asked for; it is spent where the
     strict terms have a rho, which epsilon in all then follows from.
+
+    >>> Guarantee("LW", ("LW",), delta=2.5, m=3, n=1_000, num_draws=1_000, sampler="Laplace").epsilon_total
+    15.0
     """
 
     mechanism: str
@@ -277,24 +147,28 @@ class Guarantee:
         """One honest sentence; numbers are rounded up."""
         if self.strict is not None:
             return str(self.public())
-        unit = "" if self.unit_column is None else f" ({round_up(self.epsilon_unit)}{_for_unit(self)})"
+        whom = promises.for_unit(self.unit_column, self.max_rows)
+        unit = f" ({round_up(self.epsilon_unit)}{whom})" if whom else ""
         taken = "clipped to in each of" if list(self.rules) == ["BW"] else "from the largest of"
         return (
             f"{self.mechanism}: epsilon {round_up(self.epsilon_per_draw)} per draw, {round_up(self.epsilon_total)} for "
             f"{counted(self.m, 'draw')} of parameters{unit}, {taken} {self.num_draws:,} posterior draws"
-            f"{_dropped(self.thresh)} over {self.n:,} records ({self.sampler}); "
-            f"{self.promise}{_seeded(self.releasable)}."
+            f"{promises.dropped(self.thresh)} over {self.n:,} records ({self.sampler}); "
+            f"{self.promise}{promises.seeded(self.releasable)}."
         )
 
+    def __repr__(self) -> str:
+        return f"<Guarantee: {self}>"
 
-def _for_unit(guarantee: Guarantee | PublicGuarantee) -> str:
-    column = guarantee.unit_column
-    return "" if column is None else f" for {promises.unit_of(column, guarantee.max_rows)}"
-
-
-def _dropped(thresh: float) -> str:
-    return "" if thresh == 1 else f" (those above the {thresh:g} quantile of their bounds dropped)"
-
-
-def _seeded(releasable: bool) -> str:
-    return "" if releasable else "; not for release, since the random seed was fixed"
+    def _repr_html_(self) -> str:
+        """For notebooks: as the public part, with what was realised; confidential."""
+        public = self.public()
+        if self.strict is not None:
+            return guarantee_card("Guarantee", public.numbers, public.clauses, self.releasable, mark=CONFIDENTIAL)
+        per_draw, total = round_up(self.epsilon_per_draw), round_up(self.epsilon_unit)
+        numbers = public.numbers | {
+            "epsilon realised": f"{per_draw} per draw, {total} in all",
+            "Delta": round_up(self.delta),
+        }
+        figure = reached(public.epsilon, self.epsilon_unit)
+        return guarantee_card("Guarantee", numbers, public.clauses, self.releasable, figure, CONFIDENTIAL)

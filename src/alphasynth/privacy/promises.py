@@ -179,3 +179,30 @@ def unit_of(column: str | None, max_rows: int) -> str:
     ('one row of the table', "all rows that share a value of 'person' (at most 3)")
     """
     return ROW if column is None else f"all rows that share a value of {column!r} (at most {max_rows})"
+
+
+def for_unit(column: str | None, max_rows: int) -> str:
+    """For whom an epsilon is, where that is not one row.
+
+    >>> for_unit(None, 1), for_unit("person", 3)
+    ('', " for all rows that share a value of 'person' (at most 3)")
+    """
+    return "" if column is None else f" for {unit_of(column, max_rows)}"
+
+
+def dropped(thresh: float) -> str:
+    """Which draws went first, if any did.
+
+    >>> dropped(1.0), dropped(0.99)
+    ('', ' (those above the 0.99 quantile of their bounds dropped)')
+    """
+    return "" if thresh == 1 else f" (those above the {thresh:g} quantile of their bounds dropped)"
+
+
+def seeded(releasable: bool) -> str:
+    """That a run can be repeated, and so must not be released.
+
+    >>> seeded(True), seeded(False)
+    ('', '; not for release, since the random seed was fixed')
+    """
+    return "" if releasable else "; not for release, since the random seed was fixed"

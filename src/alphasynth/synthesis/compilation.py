@@ -11,6 +11,13 @@ def use_compilation_cache(folder: str | os.PathLike[str] | None = None) -> Path:
 
     The programs hold no data: records, weights and keys are their arguments. An `OwnModel` whose function closes over
     data would put those into its programs; pass data through the table instead. Sets JAX options for the whole process.
+
+    >>> import jax, tempfile
+    >>> before = jax.config.jax_compilation_cache_dir
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     use_compilation_cache(folder) == Path(folder)
+    True
+    >>> jax.config.update("jax_compilation_cache_dir", before)  # as it was
     """
     import jax
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from alphasynth.mechanisms import scored_fit
+from alphasynth.inference.sampler import Draws
+from alphasynth.mechanisms import scored_fit, strict
 from alphasynth.mechanisms.binding import BoundTable
 from alphasynth.mechanisms.mechanism import Step, Trail, Watch, ignore, run
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.table_model import TableModel
+from alphasynth.privacy.guarantee import Guarantee
 from alphasynth.privacy.randomness import Key, child
 from alphasynth.privacy.strict_terms import StrictTerms
 from alphasynth.synthesis.generation import TableMaker
-from alphasynth.synthesis.preparation import bind, epsilons_of, mechanism_of
+from alphasynth.synthesis.preparation import bind, budgets_of, epsilons_of, mechanism_of
 from alphasynth.synthesis.request import Request
 from alphasynth.synthesis.simulation import thetas
+from alphasynth.synthesis.statements import stated_columns, stated_declarations, stated_marks
+from alphasynth.tables.grouping import Unit
 from alphasynth.tables.records import Records
 
 
@@ -45,10 +50,56 @@ def carry_out(
     return Carried(bound, trail, paths)
 
 
-def scored_terms(request: Request, carried: Carried) -> StrictTerms:
-    """What the promise of noisy scores rests on."""
+def guarantee_of(request: Request, carried: Carried, picked: np.ndarray, unit: Unit | None = None) -> Guarantee:
+    """What is promised where these draws are released; `unit` is the unit of privacy where that is not a row."""
+    bound, trail, _ = carried
+    drawn = [column.draws for column in trail.fits[-1].columns]
+    max_rows = 1 if unit is None else unit.max_rows
+    promised = _terms(request, carried, [draws.take(picked) for draws in drawn], max_rows)
+    marks = stated_marks(bound, request.model, request.read_off)
+    return Guarantee(
+        formulas=tuple(formula.text for formula in request.formulas),
+        families=request.families,
+        mechanism=request.mechanism.label,
+        rules=tuple(type(rule).__name__ for rule in request.mechanism.rules),
+        delta=trail.delta,
+        m=request.m,
+        n=bound.chain.records.n,
+        num_draws=min(draws.num_draws for draws in drawn),
+        sampler=_samplers(drawn),
+        policy_epsilon=request.epsilon,
+        policy_delta=request.delta,
+        tables_per_draw=request.tables_per_draw,
+        draws_asked=request.num_draws,
+        thresh=request.thresh,
+        public_columns=request.public,
+        releasable=request.seed is None,
+        strict=promised,
+        columns=stated_columns(bound, promised),
+        declared_public=stated_declarations(bound, marks),
+        confirmed_public=request.confirmed_public,
+        read_off_the_table=marks,
+        weights=request.weights,
+        unit_column=None if unit is None else unit.column,
+        max_rows=max_rows,
+        weighted_by=request.survey_weights if request.survey_likelihood else None,
+    )
+
+
+def _terms(request: Request, carried: Carried, released: Sequence[Draws], max_rows: int) -> StrictTerms | None:
+    """What a strict promise rests on; None where there is none."""
     model = carried.bound.model
-    return scored_fit.terms(model.names, carried.paths, epsilons_of(request, model))
+    if carried.paths:
+        return scored_fit.terms(model.names, carried.paths, epsilons_of(request, model))
+    concentrated = request.delta is not None and budgets_of(request, model, max_rows).concentrated
+    return strict.terms(carried.bound.chain, released, concentrated)
+
+
+def _samplers(drawn: Sequence[Draws]) -> str:
+    """The sampler of the draws, or the one of most caution where there are several."""
+    names = {draws.diagnostics.sampler for draws in drawn}
+    exact = {"Grid", "PublicGrid"}
+    return ", ".join(sorted(names - exact if names - exact else names))
 
 
 def new_rows(key: Key, carried: Carried, number: int, rng: np.random.Generator | None = None) -> dict[str, Any]:

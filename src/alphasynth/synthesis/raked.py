@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple, Unpack
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self, Unpack
 
 import numpy as np
 
-from alphasynth.catalogue import TAKES, MechanismOptions
+from alphasynth.catalogue import TAKES, MechanismOptions, options_of
 from alphasynth.errors import InputError, found, require_positive, require_whole
-from alphasynth.mechanisms.mechanism import Step, Watch, ignore
+from alphasynth.mechanisms.mechanism import Step, Watch
+from alphasynth.mechanisms.watching import watched
+from alphasynth.notebook.declarations import declared_table
 from alphasynth.privacy.accounting import written
 from alphasynth.privacy.approximate import rho_of_row
 from alphasynth.privacy.guarantee import Guarantee
+from alphasynth.privacy.guarantee_card import budget_words
 from alphasynth.privacy.randomness import Key, Stream, child, key_of, without_hidden
 from alphasynth.privacy.scopes import STRICT
 from alphasynth.privacy.spending import Spending
 from alphasynth.privacy.strict_terms import NoisySums, StrictTerms
-from alphasynth.raking.cells import Cells
 from alphasynth.raking.columns import INTERACTIONS, RESPONSE, Columns
 from alphasynth.raking.exact import Held, exact_of
-from alphasynth.raking.fitted import Fitted, nearest, redraw, sampled
+from alphasynth.raking.fitted import Fitted
 from alphasynth.raking.measured import stated
 from alphasynth.raking.raked import fit
 from alphasynth.raking.reading import HEAVIEST
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential, Exact, Weights
-from alphasynth.raking.values import draw_values
+from alphasynth.synthesis.cards import asked_card, measured_part
 from alphasynth.synthesis.checks import check_rows, names_of, part_of_all, small_delta
 from alphasynth.synthesis.confirmation import confirm, refuse
 from alphasynth.synthesis.one_thread import one_thread
+from alphasynth.synthesis.parameters import as_given, asked_again, in_words, spelled_out
+from alphasynth.synthesis.pool_maker import PoolMaker
 from alphasynth.synthesis.public_types import declared_type, empty_column
 from alphasynth.synthesis.release import Release
-from alphasynth.synthesis.simulation import Filled, Layout, Simulation, synthesize
+from alphasynth.synthesis.simulation import Layout, Simulation, synthesize
 from alphasynth.tables.declared import READ_OFF, Declared
 from alphasynth.tables.frames import Frame, column_names, kind_of, require, to_arrow
 from alphasynth.tables.grouping import ROWS_AT_A_TIME, Streamed, Unit
@@ -68,6 +72,7 @@ class RakedSynthesizer:
     draws of what the noisy sums may have been, which costs nothing; a single one is as near to the sums as can be.
     """
 
+    __signature__: ClassVar[inspect.Signature]
     _outcome: _Outcome | None = None
     _held: int | None = None
 
@@ -85,6 +90,7 @@ class RakedSynthesizer:
         **options: Unpack[MechanismOptions],
     ) -> None:
         """Check everything that can be checked without the table; raise `InputError`."""
+        self._given = as_given(self.__signature__, locals())  # before any other name is there
         given = {name: value for name, value in options.items() if value not in (None, (), {})}
         strange = [name for name in given if name not in TAKES[MECHANISM]]
         if strange:
@@ -109,6 +115,27 @@ class RakedSynthesizer:
         self.rows = None if rows is None else require_whole("rows", rows)
         self.tables_per_draw = require_whole("tables_per_draw", tables_per_draw)
         self.seed = None if seed is None else require_whole("seed", seed, 0)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What was asked, by name, as scikit-learn has it; nothing is nested, so that `deep` changes nothing."""
+        return dict(self._given)
+
+    def set_params(self, **params: Any) -> Self:
+        """Ask for something else and forget what was fitted; raise `InputError`, and change nothing, if that fails."""
+        if params:
+            self.__dict__ = asked_again(self, self._given, params).__dict__
+        return self
+
+    def __repr__(self) -> str:
+        return in_words(type(self).__name__, self.__signature__, self._given)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what was asked, what is declared and, of a fitted one, what was measured."""
+        asked: dict[str, Any] = {"mechanism": MECHANISM, **budget_words(self.epsilon, self.delta), "tables": self.m}
+        asked |= {"response": self.columns.response, "interactions": self.columns.interactions, "seed": self.seed}
+        declared = declared_table({n: facts.plain() for n, facts in self.columns.declared.items()}, READ_OFF)
+        found = None if self._outcome is None else [measured_part(self._outcome.guarantee.public())]
+        return asked_card("RakedSynthesizer", asked, self.scope, found, declared)
 
     @property
     def responses(self) -> tuple[str, ...]:
@@ -141,9 +168,16 @@ class RakedSynthesizer:
         other._held = n
         return other
 
+    def fit(self, table: Frame | Streamed, watch: Watch | None = None) -> RakedSynthesizer:
+        """Measure a table with noise and rake a pool to it; raise `InputError` for values that were not declared.
+
+        `watch` is told when the table was added up; unless told, a notebook shows it.
+        """
+        with watched(watch, None) as told:
+            return self._fit(table, told)
+
     @one_thread()
-    def fit(self, table: Frame | Streamed, watch: Watch = ignore) -> RakedSynthesizer:
-        """Measure a table with noise and rake a pool to it; raise `InputError` for values that were not declared."""
+    def _fit(self, table: Frame | Streamed, watch: Watch) -> RakedSynthesizer:
         key = key_of(self.seed)
         unit = table.unit if isinstance(table, Streamed) else None
         exact = self._sums_of(table)
@@ -232,6 +266,10 @@ class RakedSynthesizer:
             raise InputError("fit(table) must come first")
         return self._outcome
 
+    def to_arviz(self, label: str | None = None, log_likelihood: bool = True) -> NoReturn:
+        """Refused: there are no draws of parameters here."""
+        raise InputError("to_arviz must have draws of parameters, found Raked, which has none: its noise is on sums")
+
     def simulations(self) -> list[Simulation]:
         """The tables of `sample`, not made yet: each can be had in chunks."""
         fitted = self._fitted
@@ -252,37 +290,4 @@ class RakedSynthesizer:
         return Release(tuple(self.sample()), self._fitted.guarantee.public())
 
 
-@dataclass(frozen=True, eq=False)
-class PoolMaker:
-    """New rows from a raked pool; of a draw of what the noisy sums may have been, where tables are `spread`."""
-
-    key: Key
-    fitted: Fitted = field(repr=False)
-    columns: Columns
-    n: int
-    rows: int
-    spread: bool
-
-    @one_thread()
-    def begin(self, key: Key, rng: np.random.Generator) -> Callable[[np.ndarray], dict[str, Filled]]:
-        """What makes rows chunk after chunk: it needs their number alone."""
-        own = redraw(np.random.default_rng(self.key), self.fitted) if self.spread else self.fitted
-        chosen = iter(sampled(rng, own, self.rows) if self.spread else nearest(rng, own, self.rows))
-        return lambda beside: self._make(rng, np.fromiter(chosen, np.int64, len(beside)))
-
-    def _make(self, rng: np.random.Generator, chosen: np.ndarray) -> dict[str, Filled]:
-        columns, codes = self.columns.cells(), [column[chosen] for column in self.fitted.codes]
-        drawn, rows = draw_values(rng, self.columns.constraints, columns, codes)
-        made = zip(columns, self.columns.declared.values(), codes, drawn, strict=True)
-        return {cells.name: _filled(cells, facts.dates, each[rows], *values) for cells, facts, each, values in made}
-
-
-def _filled(cells: Cells, dates: bool, codes: np.ndarray, values: np.ndarray, gone: np.ndarray) -> Filled:
-    """A synthetic column; levels as they were declared."""
-    if cells.levels:
-        # Of text, the levels themselves: an array of characters would copy each of them for every row.
-        levels = np.array(cells.levels, object if cells.nominal else None)
-        values = levels[np.where(gone, 0, codes).astype(np.int64)]
-    elif dates:
-        values = values.astype("datetime64[D]")
-    return Filled(values, gone if cells.gap else None, cells.levels)
+RakedSynthesizer.__signature__ = spelled_out(inspect.signature(RakedSynthesizer.__init__), options_of(MECHANISM))

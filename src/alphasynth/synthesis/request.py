@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Unpack, get_type_hints
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 from alphasynth.catalogue import GRID, OPTIONS, MechanismOptions, options_of
 from alphasynth.errors import InputError, found, require_whole
@@ -20,6 +20,7 @@ from alphasynth.mechanisms.strict import column_is_exact
 from alphasynth.models.coefficient_priors import CoefficientPrior
 from alphasynth.models.families import Own
 from alphasynth.models.table_model import TableModel
+from alphasynth.privacy.guarantee_card import budget_words
 from alphasynth.privacy.scopes import scope_of
 from alphasynth.raking.columns import Columns
 from alphasynth.synthesis.checks import (
@@ -36,6 +37,7 @@ from alphasynth.synthesis.checks import (
     weights_of,
 )
 from alphasynth.synthesis.confirmation import confirm, refuse
+from alphasynth.synthesis.parameters import as_given, asked_again, in_words, spelled_out
 from alphasynth.tables.frames import require
 
 
@@ -124,6 +126,7 @@ class Request:
                 interactions: Raked: pairs of columns, age:sex, whose joint effect on the responses, or on all others,
                     is kept.
         """
+        self._given = as_given(self.__signature__, locals())  # before any other name is there
         strange = [name for name in options if name not in OPTIONS]
         if strange:
             raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {strange[0]!r}")
@@ -185,6 +188,37 @@ class Request:
         self.rows = None if rows is None else require_whole("rows", rows)
         self.tables_per_draw = require_whole("tables_per_draw", tables_per_draw)
         self.seed = None if seed is None else require_whole("seed", seed, 0)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What was asked, by name, as scikit-learn has it; nothing is nested, so that `deep` changes nothing."""
+        return dict(self._given)
+
+    def set_params(self, **params: Any) -> Self:
+        """Ask for something else; raise `InputError`, and change nothing, for what is unknown or does not go together.
+
+        What was fitted is forgotten: it was not fitted so.
+        """
+        if params:
+            self.__dict__ = asked_again(self, self._given, params).__dict__
+        return self
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What matters most of what was asked, by name, for who looks at it."""
+        formulas = [formula.text for formula in self.formulas]
+        models = [f"{text}, {family}" for text, family in zip(formulas, self.families, strict=True)]
+        return {
+            "model": models,
+            "mechanism": self.mechanism.label,
+            **budget_words(self.epsilon, self.delta),
+            "draws to release": self.m,
+            "tables per draw": self.tables_per_draw,
+            "public columns": self.public,
+            "seed": self.seed,
+        }
+
+    def __repr__(self) -> str:
+        return in_words(type(self).__name__, self.__signature__, self._given)
 
     @property
     def strict(self) -> bool:
@@ -254,14 +288,4 @@ class Request:
         require(names, self.public, "declared public", listed)
 
 
-def _spelled_out(signature: inspect.Signature) -> inspect.Signature:
-    """A signature with the options of mechanisms one by one, as completion and `help` show them."""
-    own = [p for p in signature.parameters.values() if p.name != "self" and p.kind is not p.VAR_KEYWORD]
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in get_type_hints(MechanismOptions).items()
-    ]
-    return signature.replace(parameters=[*own, *options])
-
-
-Request.__signature__ = _spelled_out(inspect.signature(Request.__init__))
+Request.__signature__ = spelled_out(inspect.signature(Request.__init__), tuple(OPTIONS))

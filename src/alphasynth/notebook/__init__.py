@@ -1,0 +1,1 @@
+"""What a notebook shows, made of words and numbers: cards, small figures, a progress bar. Imports nothing of ours."""
