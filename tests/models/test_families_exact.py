@@ -305,7 +305,7 @@ def test_spreads_have_a_smallest_value():
         ({"levels": [[1]]}, "text, numbers or true and false"),
         ({"missing": "maybe"}, "model, drop, public"),
         ({"whole": 1}, "true or false"),
-        ({"limit": [0, 1]}, "one of levels, limits, whole, missing"),
+        ({"limit": [0, 1]}, "one of levels, labels, limits, whole, decimals, missing"),
     ],
 )
 def test_declarations_are_checked(given, words):

@@ -114,6 +114,8 @@ def test_public_types_cannot_hold_a_record_a_weight_or_a_bound():
         "guarantee": "PublicGuarantee",
         "files": "tuple[str, ...]",
         "guarded": "bool",
+        "delimiter": "str",
+        "decimal": "str",
     }
     for kind in (PublicGuarantee, Release):
         with pytest.raises((dataclasses.FrozenInstanceError, AttributeError, TypeError)):

@@ -713,5 +713,5 @@ def test_radii_are_of_columns_that_have_numbers():
 def test_a_column_model_takes_what_is_declared_in_words():
     column = ColumnModel.of("sex ~ 1", "bernoulli", declared={"levels": ["f", "m"]})
     assert column.declared == Declared(levels=("f", "m"))
-    with pytest.raises(InputError, match="one of levels, limits, whole, missing, found 'level'"):
+    with pytest.raises(InputError, match="one of levels, labels, limits, whole, decimals, missing, found 'level'"):
         ColumnModel.of("sex ~ 1", "bernoulli", declared={"level": ["f", "m"]})
