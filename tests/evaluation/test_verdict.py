@@ -248,3 +248,18 @@ def test_levels_that_the_confidential_table_does_not_have():
     made = pd.DataFrame({"g": ["a", "b", "c", "d"] * 100})
     off = syn.evaluate(table, [made]).verdict.off
     assert {(found.what, found.confidential) for found in off if found.kind == SHARE} >= {("c", 0.0), ("d", 0.0)}
+
+
+def test_what_is_large_is_named_though_chance_may_be_why():
+    """A standard deviation off by 38 % is within chance in a long tail, and the line says it; a coefficient is not."""
+    sd = Finding(TAIL, "sd", ("costs",), 2_010.0, 1_250.0, 500.0, 1.5, 0.38)
+    weak = Finding(COEFFICIENT, "age", ("costs ~ age",), 0.001, -0.002, 0.003, 1.0, 3.0)
+    near = Finding(CENTRE, "mean", ("costs",), 900.0, 880.0, 60.0, 0.3, 0.01)
+    verdict = Verdict.of([sd, weak, near], Facts(n=2_000, rows=2_000))
+    assert verdict.off == ()
+    assert verdict.lines[1].endswith("large, though chance may be why: sd of costs 1,250 instead of 2,010.")
+    off = Finding(TAIL, "sd", ("costs",), 2_010.0, 1_250.0, 50.0, 15.2, 0.38)
+    (said,) = [Verdict.of([off, weak, near], Facts(n=2_000, rows=2_000)).lines[1]]
+    assert "large" not in said  # said once, as off
+    many = [Finding(TAIL, "sd", (f"c{k}",), 1.0, 2.0, 0.5, 2.0, 1.0) for k in range(5)]
+    assert Verdict.of(many, Facts(n=2_000, rows=2_000)).lines[1].endswith("and 3 more.")

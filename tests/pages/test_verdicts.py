@@ -144,7 +144,7 @@ class TestPublic:
 def test_both_pages_begin_with_a_verdict(table):
     assert synthesize(table, "--m", "2", "--epsilon", "60") == 0
     inside, public = (verdict_of(Path(f"run/{part}/report.html").read_text()) for part in ("confidential", "release"))
-    assert "numbers are near the confidential ones" in inside[0]
+    assert "numbers are as near to the confidential ones as another sample's" in inside[0]
     assert "weights by record draw tails in" in inside[2]
     assert "what the model has, if it is right (visits ~ 1)" in public[0]
     assert "tails, which weights by record draw in" in public[1]

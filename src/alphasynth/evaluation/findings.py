@@ -12,6 +12,8 @@ CHANCE = 0.01
 # What is smaller does not matter, whatever its standard error: standard deviations of the column for means and standard
 # deviations, shares of rows for quantiles and shares, units of an association, parts of a coefficient.
 SMALL = 0.01
+# What is larger is named even where chance alone may be why: a user sees the number, not its standard error.
+LARGE = 0.2
 # With fewer rows on either side, chance and difference cannot be told apart.
 FEWEST_ROWS = 20
 # With fewer rows to a term a regression follows the rows that it has, and its standard errors are none.
@@ -43,6 +45,11 @@ class Finding:
     def holds(self) -> bool:
         """Whether it is near enough."""
         return self.apart <= HOLDS or self.size <= SMALL
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is far away in its own unit; coefficients near 0 always are, and scores have none."""
+        return self.kind in (CENTRE, TAIL, SHARE, PAIR) and self.size > LARGE
 
     def is_off(self, beyond: float) -> bool:
         """Whether it is farther away than chance goes, by an amount that matters."""

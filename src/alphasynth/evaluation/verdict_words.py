@@ -14,6 +14,7 @@ from alphasynth.evaluation.findings import (
     FEWEST_ROWS,
     FEWEST_ROWS_PER_TERM,
     HOLDS,
+    LARGE,
     PAIR,
     SHARE,
     SMALL,
@@ -26,7 +27,7 @@ from alphasynth.evaluation.findings import (
 from alphasynth.privacy.accounting import counted
 
 HEADS = ("Holds", "Off", "Do not use it for")
-MOST_NAMED, MOST_COLUMNS, LONGEST = 3, 4, 32
+MOST_NAMED, MOST_LARGE, MOST_COLUMNS, LONGEST = 3, 2, 4, 32
 GROUPS = {
     CENTRE: "means and medians",
     TAIL: "spreads and tails",
@@ -78,17 +79,29 @@ def _holds(judged: Judged) -> str:
         of_kind = sum(found.kind == kind for found in compared)
         if of_kind:
             parts.append(f"{words} {sum(found.kind == kind for found in judged.holds):,} of {of_kind:,}")
-    return f"{len(judged.holds):,} of {len(compared):,} numbers are near the confidential ones ({', '.join(parts)})"
+    many = f"{len(judged.holds):,} of {len(compared):,} numbers"
+    return f"{many} are as near to the confidential ones as another sample's ({', '.join(parts)})"
 
 
 def _off(judged: Judged) -> str:
     if judged.facts.too_few or not judged.compared:
         return "nothing can be said"
     if not judged.off:
-        return f"nothing (no number is beyond {judged.beyond:.1f} standard errors and large enough to matter)"
+        none = f"nothing (no number is beyond {judged.beyond:.1f} standard errors and large enough to matter)"
+        return none + _large(judged)
     named = "; ".join(f"{finding_words(found)} ({errors_words(found.apart)})" for found in judged.off[:MOST_NAMED])
     rest = len(judged.off) - MOST_NAMED
-    return f"{named}; and {rest:,} more" if rest > 0 else named
+    return (f"{named}; and {rest:,} more" if rest > 0 else named) + _large(judged)
+
+
+def _large(judged: Judged) -> str:
+    """What is far away in its own unit, though chance may be why."""
+    off = set(map(id, judged.off))
+    large = sorted((f for f in judged.compared if f.is_large and id(f) not in off), key=lambda found: -found.size)
+    if not large:
+        return ""
+    rest = f" and {len(large) - MOST_LARGE:,} more" if len(large) > MOST_LARGE else ""
+    return f"; large, though chance may be why: {'; '.join(map(finding_words, large[:MOST_LARGE]))}{rest}"
 
 
 def _avoid(judged: Judged) -> str:
@@ -166,7 +179,8 @@ def limits_words(compared: int, beyond: float) -> tuple[str, ...]:
         "coefficient.",
         f"Off: beyond {beyond:.1f} standard errors and not too small to matter. So far goes the farthest of "
         f"{compared:,} numbers by chance in one of {1 / CHANCE:,.0f} such pairs of samples. What is between the two "
-        "limits is neither.",
+        f"limits is neither. What is not off is named all the same where the difference is above {LARGE:g} in the "
+        "units of what is too small to matter.",
         "S_pMSE: beyond what two samples score, by as many standard errors. Of a logistic model it takes 20 rows to a "
         f"term, and coefficients of regressions take {FEWEST_ROWS_PER_TERM}, or they are not judged.",
         f"With fewer than {FEWEST_ROWS} rows nothing is said; a group of {SMALL_GROUP} rows is counted to a tenth.",
