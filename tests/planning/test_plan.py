@@ -166,6 +166,8 @@ def test_the_command_refuses_in_one_sentence(tmp_path, monkeypatch, capsys):
         (["--rows", "100", "--out", "there.html"], "--out must not exist yet"),
         (["--rows", "100", "--out", "no/where.html"], "--out must go into a folder that exists"),
         (["--rows", "0"], "rows must be"),
+        (["--rows", "100", "--epsilon", "-1"], "epsilon must be positive"),
+        (["--rows", "100", "--delta", "2"], "delta must be"),
         (["--rows", "100", "--response", "nobody"], "response must be declared"),
         (["--rows", "100", "--like", "none.csv"], "none.csv"),
     ):
@@ -254,7 +256,6 @@ def test_plans_agree_with_what_runs_show(simulated):
         for kind in (MARGIN, SHARE, MEAN, PAIR, COEFFICIENT):
             of = [item for item in made.items if item.kind == kind]
             seen, expected = (math.sqrt(np.mean([each[item] for item in of])) for each in (squares, _squared(noise)))
-            print(simulated.__name__, epsilon, kind, round(seen / expected, 2))
             assert seen / expected == pytest.approx(1, abs=0.25), (kind, epsilon)
 
 

@@ -12,7 +12,7 @@ import typer
 from alphasynth.cli.ledger import print_table
 from alphasynth.cli.options import Quiet
 from alphasynth.cli.report import split
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, require_positive
 from alphasynth.runs.interruption import SIGNALS, Left
 
 # Each takes some 300 MB.
@@ -44,6 +44,11 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Say what errors to expect of a whole table, for every budget, from public facts alone: nothing is spent."""
+    from alphasynth.synthesis.checks import small_delta
+
+    require_positive("epsilon", epsilon)
+    if delta is not None:
+        small_delta(delta)
     if out.exists():
         raise InputError(f"--out must not exist yet, found {str(out)!r}")
     if not out.absolute().parent.is_dir():

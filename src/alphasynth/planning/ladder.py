@@ -22,6 +22,7 @@ from alphasynth.planning.stand_in import resampled, stand_in
 from alphasynth.privacy.accounting import epsilon_at
 from alphasynth.privacy.strict_terms import NoisySums
 from alphasynth.raking.columns import Columns
+from alphasynth.synthesis.one_thread import one_thread
 from alphasynth.synthesis.raked import RakedSynthesizer
 
 # Rows of a stand-in, so many for noise of at least one: at little noise whole numbers do not show it.
@@ -73,6 +74,7 @@ class Curve:
         return np.exp([np.interp(height, self.heights, line) for line in self.noise])
 
 
+@one_thread()
 def climb(columns: Columns, like: pa.Table | None, rung: Rung, number: int) -> Climbed:
     """One run on one stand-in."""
     rng = np.random.default_rng([number, rung.rows, rung.pure])
