@@ -74,7 +74,7 @@ def one_database(number: int, epsilon: float, rows: int) -> dict[str, list[float
     import alphasynth as syn
 
     warnings.simplefilter("ignore")
-    table = population(np.random.default_rng([20261117, number]), rows)
+    table = population(np.random.default_rng([20261118, number]), rows)
     synthesizer = syn.Synthesizer(COLUMNS, mechanism="Raked", epsilon=epsilon, delta=DELTA, m=M, seed=number)
     found = pd.DataFrame([estimates(each) for each in synthesizer.fit(table).sample()])
     half = student.ppf(0.975, M - 1) * np.sqrt((1 + 1 / M) * found.var())
