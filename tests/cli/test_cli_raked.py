@@ -119,3 +119,18 @@ def test_a_model_file_is_not_a_columns_file(visits, capsys):
     Path("columns.toml").write_text(Path("model.toml").read_text())
     assert synthesize(visits) != 0
     assert "found a model's [[column]]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["visits.toml", "my-columns.toml", "models/visits.toml"])
+def test_any_name_without_model_in_it_gets_declared_columns(name, visits, capsys):
+    Path(name).parent.mkdir(exist_ok=True)
+    assert run("inspect", visits, "--suggest", name) == 0
+    assert f"--columns {name}" in capsys.readouterr().out
+    run("inspect", visits, "--suggest", "columns.toml")
+    assert Path(name).read_text() == Path("columns.toml").read_text()
+
+
+def test_public_columns_belong_to_a_model(visits, capsys):
+    assert run("inspect", visits, "--suggest", "visits.toml", "--public", "age") == 2
+    assert "--public must go with a model, found declared columns" in capsys.readouterr().err
+    assert not Path("visits.toml").exists()

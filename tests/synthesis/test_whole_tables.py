@@ -511,9 +511,9 @@ def test_bad_words_get_one_sentence(folder, words, said, capsys):
 
 
 def test_inspect_suggests(folder, capsys):
-    assert run("inspect", folder / "survey.csv", "--suggest", folder / "s.toml") == 0
+    assert run("inspect", folder / "survey.csv", "--suggest", folder / "a-Model.toml") == 0
     assert "check that they may be told" in capsys.readouterr().out
-    assert {column.name for column in TableModel.read(folder / "s.toml").columns} == set(survey())
+    assert {column.name for column in TableModel.read(folder / "a-Model.toml").columns} == set(survey())
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ COMMANDS: dict[Callable[..., Any], str] = {
     with_options(tune, options_of(run, TUNED)): "tune --twin mean=100,phi=12,rows=1000 --formula 'y ~ 1' --family "
     "negative_binomial --mechanism CW --sweep radius=5,10,20,40 --out tuned",
     plan: "plan --columns columns.toml --rows 20000",
-    inspect: "inspect visits.csv --suggest model.toml",
+    inspect: "inspect visits.csv --suggest columns.toml",
     with_options(weights, mechanism_options(TAKEN)): "weights log_lik.parquet --rule LW --scale 1 --shift 0 --out "
     "weights.csv",
     bound: "bound log_lik_weighted.parquet --weights weights.csv",

@@ -17,14 +17,17 @@ from alphasynth.errors import InputError
 from alphasynth.privacy.accounting import counted
 from alphasynth.runs.settings import Settings
 
+# A suggestion to a file with this word in its name is a model; to any other, declared columns.
+MODEL = "model"
+
 
 def inspect(
     table: Annotated[str, TABLE],
     suggest: Annotated[
         Path | None,
         typer.Option(
-            help="Write a start to this file, to be checked and edited by hand: columns*.toml gets declared columns of "
-            "the whole table (for Raked), any other name a model of it, column by column."
+            help="Write a start to this file, to be checked and edited by hand: declared columns of the whole table "
+            "(for Raked) or, to a file with 'model' in its name, a model of it, column by column."
         ),
     ] = None,
     public: Annotated[
@@ -43,9 +46,12 @@ def inspect(
 
     text = TextFormat(delimiter, encoding or Settings.encoding, decimal_comma=bool(decimal_comma), thousands=thousands)
     opened = open_table(table, text=text, hive=bool(hive))
-    if suggest is not None and suggest.name.startswith("columns"):
+    if suggest is not None and MODEL not in suggest.name.lower():
         if public:
-            raise InputError("--public is of a model, found it with declared columns: leave public columns out of them")
+            raise InputError(
+                "--public must go with a model, found declared columns: leave public columns out of them, or write "
+                f"to a file with {MODEL!r} in its name"
+            )
         _suggest_columns(opened, suggest)
         return
     if suggest is not None:
@@ -62,7 +68,7 @@ def inspect(
     heads = ("column", "type", "missing", "distinct", "count family", "")
     lines = [(c.name, c.type, f"{c.missing:,}", f"{c.distinct:,}", c.family or "none", c.why) for c in profile.columns]
     print_table([heads, *lines], right=(2, 3))
-    typer.echo("Families of a column of counts by itself; --suggest FILE writes a model of every column.")
+    typer.echo("Families of a column of counts by itself; --suggest FILE declares all columns, for a whole table.")
 
 
 def _suggest_columns(table: Any, path: Path) -> None:
