@@ -7,7 +7,7 @@ EXTRAS ?= dev
 comma := ,
 READY := $(VENV)/.ready-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: demo test test-rest test-all lint format bench reproduction docs clean
+.PHONY: demo test test-rest test-all lint format bench torture reproduction docs clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -40,6 +40,11 @@ bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/command_line.py
 	$(BIN)/python benchmarks/report.py
+
+# Runs killed, files spoilt, ledgers raced for, disks filled; hours, and never in CI's time. PARTS="kills disks" runs these alone.
+PARTS ?=
+torture: $(READY)
+	$(BIN)/python -m torture $(PARTS) --results benchmarks/results/torture.json
 
 # The paper's studies at their full size, and the document that they make; some twenty minutes on two cores.
 STUDIES := nb-mixture salary contraction headline

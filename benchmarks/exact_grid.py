@@ -14,8 +14,8 @@ import jax
 import numpy as np
 import pandas as pd
 
+from alphasynth.exact.public_grid import total_cost
 from alphasynth.inference.density import Target
-from alphasynth.inference.public_grid import total_cost
 from alphasynth.synthesizer import Synthesizer
 
 PART = 64  # values that the plain grid is timed on

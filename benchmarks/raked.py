@@ -2,11 +2,11 @@
 
     python benchmarks/raked.py --seeds 5 --tables rand,fair --epsilons 1,4 --methods bootstrap,raked,mst
 
-RAND, `fair` and `anes96` ship with statsmodels; two more are simulated, with skew, heaps, gaps' worth of zeros and
-interactions. All methods have the same declared cells, and all are judged on their blocks: TV1, TV2 and TV3 are mean
-total variations over all columns, pairs and triples; S2 is S_pMSE with all two-way products (1 is perfect), CART a
-tree's; coef the mean over coefficients of a regression of the response's logarithm on all other columns of
-|synthetic - original| / standard error; then per cent by which mean, sd and 99th percentile of the response are off.
+RAND, `fair` and `anes96` ship with statsmodels; two more are simulated, with skew, heaps, gaps and interactions. All
+methods have the same declared cells, and all are judged on their blocks: TV1, TV2 and TV3 are mean total variations
+over all columns, pairs and triples; S2 is S_pMSE with all two-way products (1 is perfect), CART a tree's; coef the mean
+over coefficients of a regression of the response's logarithm on all other columns of |synthetic - original| / standard
+error; then per cent by which mean, sd and 99th percentile of the response are off.
 MST needs mbi installed; `tables.py` has more peers, each in an interpreter of its own.
 """
 
@@ -83,7 +83,7 @@ def wages(n: int) -> pd.DataFrame:
 
 
 def health(n: int) -> pd.DataFrame:
-    """Blood pressure in fives, costs with zeros and a long tail, an interaction of smoking and weight."""
+    """Blood pressure in fives, costs with zeros and a long tail, an interaction of smoking and weight; gaps in two."""
     rng = np.random.default_rng(1)
     group, weight = rng.choice(3, n, p=[0.5, 0.3, 0.2]), rng.normal(size=n)
     bmi = np.round(np.clip(26 + 4 * weight + group, 14, 60), 1)
@@ -92,24 +92,32 @@ def health(n: int) -> pd.DataFrame:
     cost = np.exp(5 + 0.05 * (bmi - 26) + 0.5 * smoke + rng.normal(size=n))
     cost = np.where(rng.random(n) < 0.3, 0, np.round(np.clip(cost, 0, 50_000))).astype(int)
     active = np.clip(np.round(3 - 0.1 * (bmi - 26) + rng.normal(size=n)), 0, 7).astype(int)
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {"group": group, "bmi": bmi, "smoke": smoke, "pressure": pressure, "active": active, "cost": cost}
     )
+    return with_gaps(table, {"bmi": np.full(n, 0.08), "pressure": np.where(smoke > 0, 0.15, 0.08)})
+
+
+def with_gaps(table: pd.DataFrame, often: dict[str, np.ndarray]) -> pd.DataFrame:
+    """With gaps, so often in each row (rows,)."""
+    rng = np.random.default_rng(2)
+    return table.assign(**{name: table[name].where(rng.random(len(table)) >= each) for name, each in often.items()})
 
 
 def columns_of(subject: Subject) -> Columns:
     """What is declared of each column; these tables are public, and so is what is read off them."""
     found = {}
     for name, column in subject.table.items():
-        values = np.unique(column.to_numpy(float))
+        values = np.unique(column.dropna().to_numpy(float))
+        gaps = {"missing": "model"} if column.isna().any() else {}
         whole = bool((values == np.floor(values)).all())
         if len(values) <= 20 or (not whole and len(values) <= 64):
-            found[str(name)] = Declared(levels=tuple(values.tolist()))
+            found[str(name)] = Declared(levels=tuple(values.tolist()), **gaps)
             continue
         often = column.value_counts(normalize=True)
         heaps = tuple(sorted(float(v) for v, share in often.items() if share >= HEAPED and v != 0))
         limits = outward(float(values[0]), float(values[-1]))
-        found[str(name)] = Declared(limits=limits, whole=whole, skewed=name in subject.skewed, heaps=heaps)
+        found[str(name)] = Declared(limits=limits, whole=whole, skewed=name in subject.skewed, heaps=heaps, **gaps)
     return Columns.of(found)
 
 
@@ -119,8 +127,10 @@ def declare(subject: Subject) -> dict[str, Cells]:
 
 
 def codes_of(cells: dict[str, Cells], table: pd.DataFrame) -> tuple[np.ndarray, ...]:
-    none = np.zeros(len(table), bool)
-    return tuple(column.codes(table[name].to_numpy(float), none) for name, column in cells.items())
+    gone = {name: table[name].isna().to_numpy() for name in cells}
+    return tuple(
+        column.codes(table[name].fillna(column.lower[0]).to_numpy(float), gone[name]) for name, column in cells.items()
+    )
 
 
 def bootstrap(subject: Subject, cells: dict[str, Cells], epsilon: float, seed: int) -> pd.DataFrame:
@@ -143,8 +153,13 @@ def raked(
     fitted = fit(rng, Confidential(Held.of(codes), stream, spending, len(subject.table)), columns, settings)
     assert sum(cost for _, cost in spending.spent) == spending.total
     drawn = draw_rows(rng, fitted, len(subject.table))
-    made = {column.name: column.draw(rng, each)[0] for column, each in zip(columns, drawn, strict=True)}
+    made = {column.name: told_gaps(*column.draw(rng, each)) for column, each in zip(columns, drawn, strict=True)}
     return pd.DataFrame(made).astype(subject.table.dtypes.to_dict())
+
+
+def told_gaps(values: np.ndarray, gone: np.ndarray) -> np.ndarray:
+    """Numbers with gaps in their places."""
+    return np.where(gone, np.nan, values)
 
 
 def mst(subject: Subject, cells: dict[str, Cells], epsilon: float, seed: int) -> pd.DataFrame:
@@ -167,7 +182,12 @@ def grids_of(bins: dict[str, dict[str, object]]) -> dict[str, Bins]:
 
 def encode(subject: Subject, bins: dict[str, dict[str, object]]) -> list[np.ndarray]:
     """What a peer is handed: the bin of every value."""
-    return [each.encode(subject.table[name].to_numpy(float)) for name, each in grids_of(bins).items()]
+    found = []
+    for name, each in grids_of(bins).items():
+        column = subject.table[name]
+        codes = each.encode(column.fillna(each.lower[0]).to_numpy(float))
+        found.append(np.where(column.isna(), each.size - 1, codes))
+    return found
 
 
 def decode(
@@ -175,7 +195,8 @@ def decode(
 ) -> pd.DataFrame:
     """A peer's rows as a table of the subject's types."""
     made = {
-        name: each.decode(column, rng)[0] for (name, each), column in zip(grids_of(bins).items(), drawn, strict=True)
+        name: told_gaps(*each.decode(column, rng))
+        for (name, each), column in zip(grids_of(bins).items(), drawn, strict=True)
     }
     return pd.DataFrame(made).astype(subject.table.dtypes.to_dict())
 

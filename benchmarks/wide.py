@@ -47,7 +47,7 @@ def wide_table(rows: int = 100_000, columns: int = 50) -> pd.DataFrame:
 
 def wide(mechanism: str = "Censored") -> None:
     """Synthesize the wide table by the command line's own way, and say how long it took."""
-    from alphasynth.models.suggestion import suggest_model
+    from alphasynth.suggestions.model import suggest_model
     from alphasynth.synthesizer import Synthesizer
     from alphasynth.tables.opening import open_table
 

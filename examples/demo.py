@@ -90,12 +90,12 @@ def main() -> None:
 
 def run_command_line(table: Path) -> None:
     """The same table through the command line: a strict release, noted in a ledger; and audits of two claims."""
-    run = OUT / "run"
+    run, ledger = OUT / "run", OUT / "alphasynth-ledger.sqlite"  # its own, whatever lies in this folder
     shutil.rmtree(run, ignore_errors=True)
     model = f"{table} --formula 'y ~ 1' --family negative_binomial --m 1"
     strict = "--mechanism Censored --epsilon 4"
-    show(f"alphasynth synthesize {model} {strict} --dataset demo --out {run}")
-    show(f"alphasynth ledger --ledger {OUT / 'alphasynth-ledger.sqlite'}")
+    show(f"alphasynth synthesize {model} {strict} --dataset demo --out {run} --ledger {ledger}")
+    show(f"alphasynth ledger --ledger {ledger}")
     # Exit code 3: SW's weight is searched on the table, and one record more takes it down for everybody.
     show(f"alphasynth audit {model} --mechanism SW --epsilon 4 --neighbours 4", expected=3)
     show(f"alphasynth audit {model} {strict} --neighbours 4")

@@ -8,7 +8,8 @@ import pwd
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,3 +64,24 @@ def postgres(folder: Path) -> Iterator[str]:
 def need_spark() -> None:
     need(shutil.which("java"), "no Java (Debian: apt-get install openjdk-17-jre-headless)")
     need(has_module("ibis", "pyspark"), "no Spark (pip install 'alphasynth[spark]')")
+
+
+def need_cmdstan() -> None:
+    need(has_module("cmdstanpy"), "no CmdStanPy (pip install 'alphasynth[cmdstan]')")
+    import cmdstanpy
+
+    try:
+        home = cmdstanpy.cmdstan_path()
+    except ValueError:
+        home = ""
+    need(
+        home and shutil.which("make") and shutil.which("g++"),
+        "no CmdStan (CMDSTAN=$(.ci/cmdstan) makes one), or no g++",
+    )
+
+
+def wait_for(holds: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -16,8 +16,8 @@ PACKAGE, TESTS = ROOT / "src" / "alphasynth", ROOT / "tests"
 # Folders and modules of the root, each importing only from those before it and from itself.
 LAYERS = (
     *("errors", "catalogue", "notebook", "datasets"),
-    *("privacy", "tables", "stan", "models", "inference", "mechanisms", "likelihoods"),
-    *("raking", "synthesis"),
+    *("privacy", "tables", "stan", "models", "inference", "exact", "mechanisms", "likelihoods"),
+    *("constraints", "raking", "suggestions", "synthesis"),
     *("audits", "synthesizer", "evaluation", "pages", "explorer", "league", "planning", "runs", "cli"),
 )
 MOST_MODULES, MOST_LINES, MOST_PARAMETERS = 20, 300, 10
@@ -81,6 +81,16 @@ def test_the_house_can_be_seen_at_a_glance():
             said = ast.parse((folder / "__init__.py").read_text())
             assert len(said.body) == 1, "what lives there, what it may import, and nothing else"
             assert "Imports" in (ast.get_docstring(said) or "")
+
+
+def test_the_design_names_every_folder():
+    """In its table and in its picture, in the order of the layers."""
+    page = (ROOT / "docs" / "design.md").read_text()
+    folders = [name for name in LAYERS if (PACKAGE / name).is_dir()]
+    assert re.findall(r"^\| `(\w+)/` \|", page, re.M)[: len(folders)] == folders
+    drawn = re.findall(r'font-weight="600"[^>]*>([^<]*)<', (ROOT / "docs" / "figures" / "layers.svg").read_text())
+    assert drawn[1:] == list(LAYERS[4:])
+    assert drawn[0] == "root modules, notebook"
 
 
 @pytest.mark.parametrize("path", [*MODULES, *STUDY_MODULES], ids=lambda path: path.stem)

@@ -31,8 +31,8 @@ from alphasynth.cli.app import app
 from alphasynth.cli.compare import DECIDED
 from alphasynth.cli.entry import run_command
 from alphasynth.evaluation.values import QUANTILES
-from alphasynth.inference.axes import DEFAULTS
-from alphasynth.inference.public_grid import PublicGrid
+from alphasynth.exact.axes import DEFAULTS
+from alphasynth.exact.public_grid import PublicGrid
 from alphasynth.mechanisms.named import CONTRIBUTIONS, RULES
 from alphasynth.models.families import FAMILIES
 from alphasynth.pages.confidential_page import RADII

@@ -31,7 +31,7 @@ as_synds <- function(x, data = NULL) {
     labelled <- vapply(table, inherits, NA, "haven_labelled")
     table[labelled] <- lapply(table[labelled], function(one) replace(as.vector(one), user_missing(one), NA))
     labels <- names(table)[vapply(table, function(one) is.character(one) || is.factor(one), NA)]
-    table[labels] <- lapply(labels, function(name) beside(table[[name]], data[[name]]))
+    table[labels] <- lapply(labels, function(name) beside(table[[name]], data[[name]], occurring(x$tables, name)))
     without_labels(table)
   })
   first <- tables[[1L]]
@@ -57,7 +57,10 @@ without_labels <- function(table) {
   table
 }
 
-# A factor whose levels stand as the original's do.
-beside <- function(made, original) {
-  factor(made, union(levels_in(original), levels_in(made)), ordered = is.ordered(made))
+# A factor whose levels stand as the original's do. Of others those stay that occur: synthpop refuses tables of unlike size.
+beside <- function(made, original, found) {
+  others <- if (is.null(original)) levels_in(made) else intersect(levels_in(made), found)
+  factor(made, union(levels_in(original), others), ordered = is.ordered(made))
 }
+
+occurring <- function(tables, name) unique(unlist(lapply(tables, function(table) as.character(table[[name]]))))

@@ -20,7 +20,8 @@
 #'   and is none.
 #' @return A list of class `alphasynth_weights`: the new weights `alpha`, and of the fit that the matrix is of `largest`
 #'   (F, each record's largest absolute log-likelihood), Lipschitz bounds `by_record` and `overall` (Delta),
-#'   `epsilon_per_draw` = 2 Delta, `num_draws`, `n`. All of it is confidential.
+#'   `epsilon_per_draw` = 2 Delta, `num_draws`, `n`; `thresh_quantile`, the L of Supplement 1; whether weights were given
+#'   (`weighted_fit`) and what they were made from was compared with this matrix (`compared`). All of it is confidential.
 #' @examples
 #' if (alphasynth_available()) {
 #'   y <- rpois(100, 6)
@@ -58,10 +59,12 @@ bounds_from <- function(loglik, alpha = NULL, weighted = FALSE, thresh = 1, dens
 NO_LOGLIK <- "loglik must be given, a matrix of log-likelihoods, found none"
 
 reading <- function(alpha = NULL, weighted = FALSE, thresh = 1, densities = FALSE, records_in = NULL) {
+  made_from <- if (inherits(alpha, "alphasynth_weights")) alpha$largest
   if (inherits(alpha, "alphasynth_weights")) alpha <- alpha$alpha
   settings <- lapply(list(weighted = weighted, thresh = thresh, densities = densities), plain)
   if (!is.null(records_in)) settings$records_in <- plain(records_in)
-  c(settings, if (!is.null(alpha)) list(alpha = numeric_bytes("alpha", alpha)))
+  c(settings, if (!is.null(alpha)) list(alpha = numeric_bytes("alpha", alpha)),
+    if (!is.null(made_from)) list(made_from = numeric_bytes("made_from", made_from)))
 }
 
 numeric_bytes <- function(name, x) {
@@ -115,9 +118,11 @@ of_chains <- function(loglik, records_in) {
 
 #' @export
 print.alphasynth_bounds <- function(x, ...) {
-  cat("Bounds of ", count(x$n, "record"), " over ", count(x$num_draws, "draw"), " (confidential)\n", sep = "")
+  cat("Bounds of ", count(x$n, "record"), " over ", count(x$num_draws, "draw"), " (confidential), if these are of ",
+      if (x$weighted_fit) "a fit with these weights" else "the fit without weights", "\n", sep = "")
   cat("  Delta ", up(x$overall), ", epsilon ", up(x$epsilon_per_draw),
       " per draw: an estimate for these data, not differential privacy\n", sep = "")
+  if (x$weighted_fit && !x$compared) cat("  Not compared: the weights came without what they were made from\n")
   invisible(x)
 }
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from alphasynth.evaluation.risk import identification_risk as identification_risk
     from alphasynth.evaluation.utility import Utility as Utility
     from alphasynth.evaluation.utility import evaluate as evaluate
+    from alphasynth.exact.public_grid import PublicGrid as PublicGrid
     from alphasynth.inference.automatic import Automatic as Automatic
     from alphasynth.inference.contribution import BetaDivergence as BetaDivergence
     from alphasynth.inference.contribution import Censored as Censored
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from alphasynth.inference.grid import Grid as Grid
     from alphasynth.inference.laplace import Laplace as Laplace
     from alphasynth.inference.nuts import Nuts as Nuts
-    from alphasynth.inference.public_grid import PublicGrid as PublicGrid
     from alphasynth.likelihoods.weights import bounds_from as bounds_from
     from alphasynth.likelihoods.weights import weights_from as weights_from
     from alphasynth.mechanisms.mechanism import Mechanism as Mechanism
@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from alphasynth.models.coefficient_priors import LkjPrior as LkjPrior
     from alphasynth.models.coefficient_priors import NormalPrior as NormalPrior
     from alphasynth.models.coefficient_priors import ScaleMixturePrior as ScaleMixturePrior
+    from alphasynth.models.column_model import ColumnModel as ColumnModel
     from alphasynth.models.own_model import OwnModel as OwnModel
-    from alphasynth.models.suggestion import suggest_model as suggest_model
-    from alphasynth.models.table_model import ColumnModel as ColumnModel
     from alphasynth.models.table_model import TableModel as TableModel
     from alphasynth.pages.comparison_page import comparison_page as comparison_page
     from alphasynth.planning.plan import Plan as Plan
@@ -50,7 +49,8 @@ if TYPE_CHECKING:
     from alphasynth.privacy.guarantee import Guarantee as Guarantee
     from alphasynth.privacy.guarantee import PublicGuarantee as PublicGuarantee
     from alphasynth.raking.columns import Columns as Columns
-    from alphasynth.raking.suggestion import suggest_columns as suggest_columns
+    from alphasynth.suggestions.columns import suggest_columns as suggest_columns
+    from alphasynth.suggestions.model import suggest_model as suggest_model
     from alphasynth.synthesis.compilation import use_compilation_cache as use_compilation_cache
     from alphasynth.synthesis.release import Release as Release
     from alphasynth.synthesizer import Synthesizer as Synthesizer
@@ -77,14 +77,14 @@ _HOME = {
     "Laplace": "inference.laplace",
     "Nuts": "inference.nuts",
     "Grid": "inference.grid",
-    "PublicGrid": "inference.public_grid",
+    "PublicGrid": "exact.public_grid",
     "Automatic": "inference.automatic",
     "BetaDivergence": "inference.contribution",
     "Censored": "inference.contribution",
     "Recentred": "inference.contribution",
     "Scored": "mechanisms.scored",
     "Declared": "tables.declared",
-    "ColumnModel": "models.table_model",
+    "ColumnModel": "models.column_model",
     "TableModel": "models.table_model",
     "BW": "mechanisms.rules",
     "CW": "mechanisms.rules",
@@ -96,7 +96,7 @@ _HOME = {
     "bounds_from": "likelihoods.weights",
     "weights_from": "likelihoods.weights",
     "Columns": "raking.columns",
-    "suggest_columns": "raking.suggestion",
+    "suggest_columns": "suggestions.columns",
     "Plan": "planning.plan",
     "plan": "planning.plan",
     "Trail": "mechanisms.mechanism",
@@ -107,7 +107,7 @@ _HOME = {
     "Synthesizer": "synthesizer",
     "open_table": "tables.opening",
     "TextFormat": "tables.csv_files",
-    "suggest_model": "models.suggestion",
+    "suggest_model": "suggestions.model",
     "use_compilation_cache": "synthesis.compilation",
     "Utility": "evaluation.utility",
     "evaluate": "evaluation.utility",

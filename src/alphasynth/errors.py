@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import PurePath
+from types import TracebackType
 from typing import Any, cast
 
 
 class InputError(ValueError):
     """What the caller gave breaks a rule: the name, the rule, what was found, never a confidential value.
+
+    `rest` is what could be read all the same, for who looks for more that is wrong.
 
     >>> try:
     ...     require_whole("m", 0)
@@ -18,6 +23,105 @@ class InputError(ValueError):
     ...     print(error)
     m must be a whole number of at least 1, found 0
     """
+
+    rest: Any = None
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """One sentence for each thing that is wrong."""
+        return (str(self),)
+
+
+class InputErrors(InputError):
+    """Several things are wrong, each in a sentence of its own.
+
+    >>> print(InputErrors(["m must be 1, found 0", "n must be 2, found 3"]))
+    2 things are wrong:
+    - m must be 1, found 0
+    - n must be 2, found 3
+    """
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        super().__init__(tuple(sentences))
+
+    def __str__(self) -> str:
+        return in_lines(self.sentences)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """One sentence for each thing that is wrong."""
+        return cast(tuple[str, ...], self.args[0])
+
+
+def in_lines(sentences: Sequence[str]) -> str:
+    """One sentence as it is, several under each other."""
+    if len(sentences) == 1:
+        return sentences[0]
+    return "\n- ".join([f"{len(sentences)} things are wrong:", *sentences])
+
+
+class Gathering:
+    """What is wrong, in the order in which it was found: a check in a `with` of it keeps no other from being made.
+
+    `rest` goes with the error: what could be read all the same.
+    """
+
+    rest: Any = None
+
+    def __init__(self) -> None:
+        self._found: dict[str, InputError] = {}
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        if isinstance(error, InputError):
+            self.add(error)
+        return isinstance(error, InputError)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def add(self, error: InputError) -> None:
+        """One or several more things that are wrong; what was said already is not said again."""
+        for sentence in error.sentences:
+            self._found.setdefault(sentence, error)
+        self.rest = self.rest if error.rest is None else error.rest
+
+    def say(self, sentence: str) -> None:
+        """One more thing that is wrong."""
+        self.add(InputError(sentence))
+
+    def refuse(self) -> None:
+        """Raise all that was found: one error as it was, several in one."""
+        if not self:
+            return
+        alone = next(iter(self._found.values())) if len(self._found) == 1 else None
+        error = InputErrors(list(self._found)) if alone is None or len(alone.sentences) > 1 else alone
+        error.rest = self.rest
+        raise error
+
+
+@contextmanager
+def gathering() -> Iterator[Gathering]:
+    """Checks that are all made; at the end `InputError` says everything that is wrong at once.
+
+    An `InputError` between checks ends them, and is said with what was found before.
+
+    >>> with gathering() as problems:
+    ...     with problems:
+    ...         require_whole("m", 0)
+    ...     with problems:
+    ...         require_positive("epsilon", -1)
+    Traceback (most recent call last):
+    alphasynth.errors.InputErrors: 2 things are wrong:
+    - m must be a whole number of at least 1, found 0
+    - epsilon must be positive and finite, found -1
+    """
+    problems = Gathering()
+    with problems:
+        yield problems
+    problems.refuse()
 
 
 def found(value: object) -> str:
@@ -76,6 +180,16 @@ class CalibrationError(RuntimeError):
     def __init__(self, message: str, trail: Any) -> None:
         super().__init__(message, trail)
         self.trail = trail
+
+
+class PrivacyFault(RuntimeError):
+    """A bound that a promise of privacy rests on does not hold: a fault of ours, before anything is released.
+
+    It is no assertion, since these can be switched off.
+
+    >>> issubclass(PrivacyFault, AssertionError)
+    False
+    """
 
 
 class SamplerWarning(UserWarning):

@@ -12,7 +12,7 @@ from alphasynth.audits.audit import MOST_ROWS, audit
 from alphasynth.audits.finding import Finding
 from alphasynth.audits.subject import Subject
 from alphasynth.errors import InputError, found
-from alphasynth.inference.public_grid import PublicGrid
+from alphasynth.exact.public_grid import PublicGrid
 from alphasynth.likelihoods.tree import tree_of
 from alphasynth.mechanisms import scored_fit, strict_warnings
 from alphasynth.mechanisms.binding import BoundTable

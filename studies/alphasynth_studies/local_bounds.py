@@ -204,9 +204,8 @@ def _noise(key: Array, size: int) -> Noise:
     normal_key, chi_key, uniform_key = jax.random.split(key, 3)
     normal = jax.random.normal(normal_key, (steps, CHAINS, size))
     chi_square = 2 * jax.random.exponential(chi_key, (steps, CHAINS, degrees // 2)).sum(axis=-1)
-    return Noise(
-        normal * jnp.sqrt(degrees / chi_square)[..., None], -jax.random.exponential(uniform_key, (steps, CHAINS))
-    )
+    log_uniform = -jax.random.exponential(uniform_key, (steps, CHAINS))
+    return Noise(normal * jnp.sqrt(degrees / chi_square)[..., None], log_uniform, jnp.zeros_like(log_uniform))
 
 
 def quantiles(y: Array, shares: tuple[float, ...]) -> Array:

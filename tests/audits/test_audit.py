@@ -443,3 +443,10 @@ def test_a_synthesis_audits_its_own_estimated_claim(alone, mixture, tmp_path, ca
     assert json.loads((tmp_path / "bw" / "confidential" / "summary.json").read_text())["audit"]["kept"] is True
     assert run_command([*start, "--mechanism", "Censored", "--epsilon", "4", "--out", "strict"]) == 0
     assert json.loads((tmp_path / "strict" / "confidential" / "summary.json").read_text())["audit"] is None
+
+
+def test_a_long_audit_says_how_long_and_what_to_change():
+    from alphasynth.audits.audit import to_come
+
+    assert to_come(31, 280, 59.0) == ", about 8 minutes to come (--neighbours N audits fewer)"
+    assert to_come(2, 280, 59.0) == to_come(31, 40, 59.0) == ""

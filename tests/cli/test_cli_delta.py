@@ -42,7 +42,7 @@ def test_a_chain_with_a_delta_says_so_everywhere(pairs, capsys):
     assert "epsilon 16 at delta 1e-9 for all rows that share" in " ".join(capsys.readouterr().out.split())
     stated = read("run/release/guarantee.json")
     assert (stated["epsilon"], stated["policy_epsilon"], stated["policy_delta"]) == (16.0, 8.0, 1e-9)
-    assert (stated["delta"], stated["epsilon_at_delta"], stated["scope"]) == (None, None, "strict")
+    assert (stated["delta"], stated["epsilon_at_delta"], stated["scope"]) == (1e-9, None, "strict")
     assert stated["rho"] <= rho_within(of_unit(8.0, 2), 1e-9)
     assert stated["rho"] == pytest.approx(rho_within(of_unit(8.0, 2), 1e-9), rel=1e-9)
     assert stated["epsilon_replace"] == pytest.approx(epsilon_at(4 * stated["rho"], 1e-9))

@@ -121,7 +121,7 @@ def test_names_that_differ_in_case_alone_stay_as_they_are(tmp_path):
 )
 def test_a_name_that_a_format_cannot_hold_is_refused_before_anything_is_done(tmp_path, capsys, kind, name):
     visits().rename(columns={"age": name}).to_csv("t.csv", index=False)
-    assert synthesize("t.csv", "--public", f'"{name}"', "--format", kind) == 2
+    assert synthesize("t.csv", "--header", "--public", f'"{name}"', "--format", kind) == 2
     assert f"column '{name}' must have a name that a" in capsys.readouterr().err
     assert not Path("alphasynth-ledger.sqlite").exists()
 

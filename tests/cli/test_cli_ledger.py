@@ -130,7 +130,7 @@ def test_what_fails_before_the_first_byte_costs_nothing_and_after_it_everything(
     monkeypatch.setattr(f"alphasynth.runs.run.{place[stage]}", fails)
     assert synthesize(table, *epsilon) == 1
     spent = stage == "confidential files"
-    words = "rows had been written to it: its epsilon counts as spent" if spent else "nothing was written"
+    words = "rows were written for it: its epsilon counts as spent" if spent else "nothing was written"
     assert words in capsys.readouterr().err
     assert not Path("run").exists()
     assert not list(Path().glob(".alphasynth-*"))
@@ -143,9 +143,9 @@ def test_what_fails_before_the_first_byte_costs_nothing_and_after_it_everything(
     if spent:
         assert not epsilon or dataset["lost"] == 4
         assert run("ledger") == 0
-        assert "written, folder lost" in capsys.readouterr().out
+        assert "begun, folder lost" in capsys.readouterr().out
         assert run("ledger", "clear", listed["runs"][0]["run"]) == 2
-        assert "what was written stays spent" in capsys.readouterr().err
+        assert "and stays spent" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["stata", "spss", "xport"])

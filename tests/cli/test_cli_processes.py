@@ -102,7 +102,7 @@ def test_a_run_ended_once_its_tables_are_on_the_disk_counts_under_the_cap(table,
     err = process.communicate(timeout=60)[1]
     if number != signal.SIGKILL:
         assert process.returncode == 130
-        words = "no run folder is left, but rows had been written to it: its epsilon counts as spent"
+        words = "no run folder is left, but noise was drawn or rows were written for it: its epsilon counts as spent"
         assert err.endswith(f"alphasynth: interrupted; {words}\n")
     capsys.readouterr()
     assert run(*arguments, "again") == 2
@@ -154,7 +154,7 @@ def test_a_full_disk_leaves_nothing_and_says_so(table):
         [*command, *arguments], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 1
-    assert "is the disk full?; no run folder is left, but rows had been written to it" in done.stderr
+    assert "is the disk full?; no run folder is left, but noise was drawn or rows were written for it" in done.stderr
     assert done.stderr.count("\n") == 1
     assert sorted(path.name for path in Path().iterdir()) == ["alphasynth-ledger.sqlite", "visits.csv"]
 

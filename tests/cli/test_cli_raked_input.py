@@ -64,6 +64,9 @@ RIGHT = {
     "one level or a gap, alone": lambda: synthesize(plain(k="only"), {"k": {"levels": ["only"], **GAPS}}, *DELTA),
     "text alone": lambda: synthesize(plain(d="x"), {"a": A, "d": A}, *DELTA),
     "1,000 levels": lambda: synthesize(plain(k=LEVELS[:40]), {**COLUMNS, "k": {"levels": LEVELS}}, *DELTA),
+    "a number beside 200 codes that occur": lambda: synthesize(
+        plain(400, k=LEVELS[:200] * 2)[["k", "b"]], {"k": {"levels": LEVELS}, "b": B}, *DELTA
+    ),
     "20 tables": lambda: synthesize(plain(), COLUMNS, *DELTA, "--m", "20"),
     "a weight of 0": lambda: synthesize(weighted(0.0), COLUMNS, *DELTA, top=WEIGHT),
     "a weight above the largest": lambda: synthesize(weighted(1e9), COLUMNS, *DELTA, top=WEIGHT),

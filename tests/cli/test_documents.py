@@ -20,7 +20,7 @@ from engines import has_module, need
 ROOT = Path(__file__).parents[2]
 RUN = (
     # The last and the fourth last set a cap in the ledger, from when on a run must name its data set.
-    *("choosing", "tables", "quick-start", "league", "plan", "explorer"),
+    *("choosing", "tables", "chains", "quick-start", "league", "plan", "explorer"),
     *("command-line", "evaluation", "other-programs", "epsilon"),
 )
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

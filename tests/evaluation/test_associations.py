@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -128,6 +131,19 @@ class TestRegressions:
         assert found.coefficients[:, 1] == pytest.approx([2, 2], abs=0.05)
         assert np.isnan(found.coefficients[0, 2])
 
+    @pytest.mark.parametrize("codes", [(2, 3, 1), (0.5, 1.5, -1.0), (1e300, 2e300, 1e9), ("b", "c", "a")])
+    def test_codes_that_only_one_table_has(self, codes):
+        """Codes as levels are those of all tables, and the first is one that every table has."""
+        generator, (first, second, new) = rng(1), codes
+        g = np.array([first, second] * 100)
+        table = pd.DataFrame({"y": np.where(g == first, 1.0, 3.0) + generator.normal(0, 0.1, 200).round(2), "g": g})
+        other = pd.concat([table, pd.DataFrame({"y": [9.5, 9.6], "g": [new, new]})])
+        for one, two in [(table, other), (other, table)]:
+            found = regress("y ~ C(g)", records(one), [records(two)])
+            assert found.terms == ("Intercept", f"C(g)[T.{second}]", f"C(g)[T.{new}]")
+            assert found.coefficients[:, 1] == pytest.approx([2, 2], abs=0.05)
+            assert sorted(np.isnan(found.coefficients[:, 2])) == [False, True]
+
     def test_terms_that_a_table_does_not_determine(self):
         generator = rng(2)
         table = pd.DataFrame({"y": generator.normal(size=50), "x": generator.normal(size=50)})
@@ -183,3 +199,14 @@ def test_ranks_are_mean_ranks():
     values, counts = np.array([5.0, 1.0, 5.0]), np.array([1, 2, 3])
     rows = stats.rankdata(np.repeat(values, counts))
     assert np.repeat(associations.ranks_of(values, counts), counts).tolist() == rows.tolist()
+
+
+def test_what_a_library_says_of_separation_is_not_passed_on():
+    """It sets filters of its own as it is imported, which a process does but once."""
+    program = (
+        "import numpy as np, alphasynth.evaluation.associations as a\n"
+        "y = np.repeat([0.0, 1.0], 20)\n"
+        "a._fit(a.LOGISTIC, y, np.stack([np.ones(40), y], axis=1), np.ones(40))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

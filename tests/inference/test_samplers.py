@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from alphasynth import inference
+from alphasynth import exact, inference
 from alphasynth.errors import DiagnosticsError, InputError, SamplerWarning
+from alphasynth.exact.public_grid import PublicGrid
 from alphasynth.inference.automatic import Automatic
 from alphasynth.inference.contribution import Censored
 from alphasynth.inference.density import Data, Target
@@ -24,7 +25,6 @@ from alphasynth.inference.grid import Grid
 from alphasynth.inference.laplace import ATTEMPTS, BURN_IN, Laplace, Noise, propose_and_accept, spreads
 from alphasynth.inference.mode import Mode
 from alphasynth.inference.nuts import Nuts
-from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.inference.stan_sampler import StanSampler
 from alphasynth.mechanisms.fit import fit
@@ -46,8 +46,11 @@ FAST = [name for name in SAMPLERS if name != "StanSampler"]  # which compiles it
 
 
 def test_every_sampler_is_in_the_table():
-    """Whatever class of inference/ draws from a target is a sampler."""
-    modules = [import_module(f"{inference.__name__}.{found.name}") for found in iter_modules(inference.__path__)]
+    """Whatever class of inference/ or exact/ draws from a target is a sampler."""
+    folders = [inference, exact]
+    modules = [
+        import_module(f"{home.__name__}.{found.name}") for home in folders for found in iter_modules(home.__path__)
+    ]
     classes = {made for module in modules for made in vars(module).values() if isinstance(made, type)}
     draws = [made for made in classes if "draw" in vars(made) and made is not Sampler]
     samplers = {made.__name__ for made in draws if "target" in signature(made.draw).parameters}
@@ -274,7 +277,7 @@ def test_the_start_is_forgotten_before_the_first_draw_is_kept(attempt):
     chains, steps = 2000, (BURN_IN + 2) * attempt.thin
     rng = np.random.default_rng(20261116)
     t = rng.standard_t(attempt.degrees, (steps, chains, 1))
-    noise = Noise(t, -rng.standard_exponential((steps, chains)))
+    noise = Noise(t, -rng.standard_exponential((steps, chains)), np.zeros((steps, chains)))
     data = Data({"y": np.zeros(1024)}, np.zeros(1024), np.int64(1))
     with jax.enable_x64(True):
         kept, taken, _ = propose_and_accept(Box, data, Mode(np.zeros(1), np.eye(1)), noise, attempt)

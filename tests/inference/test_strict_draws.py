@@ -9,7 +9,7 @@ import pytest
 
 from alphasynth.inference.density import Target, log_density
 from alphasynth.inference.diagnostics import Diagnostics, ess
-from alphasynth.inference.laplace import ATTEMPTS, Laplace, Modes, mass_beyond, modes_of
+from alphasynth.inference.laplace import ATTEMPTS, Laplace, Modes, mass_beyond, modes_of, one_program
 from alphasynth.inference.mode import Mode
 from alphasynth.inference.nuts import Nuts
 from alphasynth.models.families import FAMILIES
@@ -50,7 +50,7 @@ CASES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("attempt", [0, 1])
+@pytest.mark.parametrize("attempt", [0, 1, 4])
 def test_shares_of_far_parts_are_those_of_the_target(case, attempt, key):
     y, epsilon, limit = CASES[case]
     target = target_of(y, epsilon)
@@ -60,6 +60,18 @@ def test_shares_of_far_parts_are_those_of_the_target(case, attempt, key):
     below = (draws.u[:, 0] < limit).astype(float)
     size = ess(below.reshape(4, -1, 1))[0]
     assert below.mean() == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) / size))
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("mechanism", ["Censored", "BetaDivergence"])
+def test_one_program_has_the_density_of_its_target(case, mechanism):
+    """But for a constant, where all contributions are cut and where none is."""
+    y, epsilon, _ = CASES[case]
+    target = target_of(y, epsilon, mechanism)
+    u = np.linspace(-20.0, 20.0, 401)[:, None]
+    density, same = (np.asarray(_density(each.model, u, each.data)) for each in (target, one_program(target)))
+    assert np.ptp(density) > 1.0
+    np.testing.assert_allclose(density - density[200], same - same[200], rtol=1e-9, atol=1e-7)
 
 
 @pytest.mark.slow

@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+import alphasynth as syn
 from alphasynth.cli.entry import run_command
 from alphasynth.league.baselines import Histogram, discrete_laplace, project, public_edges
 from alphasynth.league.page import relative_error
-from alphasynth.league.standings import Standing, simulate_twin
+from alphasynth.league.standings import Standing
+from alphasynth.league.twins import simulate_twin
 from alphasynth.privacy.randomness import Stream
 
 
@@ -73,7 +75,8 @@ def test_a_histograms_tables_share_their_noise():
 
 
 def test_a_twin_is_made_from_what_was_declared():
-    one, again = (simulate_twin(5, "y", "negative_binomial", 20_000, 50.0, 4.0) for _ in range(2))
+    synthesizer = syn.Synthesizer("y ~ 1", family="negative_binomial", mechanism="LW", m=1)
+    one, again = (simulate_twin(5, synthesizer, {"mean": 50.0, "phi": 4.0, "rows": 20_000}) for _ in range(2))
     assert one.values.counts.tolist() == again.values.counts.tolist()
     # Standard errors: sd / sqrt(n), sd^2 = 50 + 2500 / 4.
     assert abs(one.values.mean - 50) < 4 * np.sqrt(675 / 20_000)

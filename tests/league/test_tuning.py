@@ -53,8 +53,8 @@ def test_a_twin_is_the_default_and_takes_no_more_than_the_number_of_rows(alone, 
     found = []
     for mean in (3, 900):
         pd.DataFrame({"y": np.random.default_rng(mean).poisson(mean, 150)}).to_csv(f"{mean}.csv", index=False)
-        arguments = [f"{mean}.csv", *MODEL, "--repeats", "1", "--mechanism", "CW", "--out", f"of-{mean}"]
-        assert run("tune", *arguments) == 0
+        arguments = [f"{mean}.csv", *MODEL, "--repeats", "1", "--mechanism", "CW", "--sweep", "radius=5,20"]
+        assert run("tune", *arguments, "--out", f"of-{mean}") == 0
         found.append(json.loads(Path(f"of-{mean}/results.json").read_text()))
         said = " ".join(capsys.readouterr().out.split())
         assert "of TABLE nothing but the number of its rows was used" in said
@@ -94,7 +94,8 @@ def test_every_setting_is_a_point_with_its_name(alone):
         (["--mechanism", "CW", "--sweep", "radius=1", "--radius", "3", *TWIN], "--radius must be left out"),
         (["--mechanism", "LW", "--twin", "mean=2,phi=1,rows=1e9"], "rows from 2 to 10,000,000, found 1,000,000,000"),
         (["--mechanism", "LW", "--twin", "mean=2,phi=1,rows=1"], "rows from 2 to 10,000,000, found 1"),
-        (["--mechanism", "LW", "--family", "gamma", "--range", "y=1:9"], "a twin must be simulated from poisson or"),
+        (["--mechanism", "CW"], r"--sweep must have values.*\(--range NAME=LOW:HIGH\).*a stand-in suits no table"),
+        (["--mechanism", "LW", "--twin", "sd=3"], "--twin of negative_binomial takes mean, phi and rows, found sd"),
         (["--mechanism", "LW", "--sweep", "scale=a", *TWIN], "NAME=NUMBER"),
         (["--mechanism", "LW", "--sweep", "scale=-1", *TWIN], "scale must be at least 0"),
     ],

@@ -18,8 +18,9 @@ from alphasynth.mechanisms.chain import Chain, JointFit, block_keys, fit_chain, 
 from alphasynth.mechanisms.fit import Fit, fit
 from alphasynth.mechanisms.mechanism import run
 from alphasynth.mechanisms.named import named_mechanism
+from alphasynth.models.column_model import ColumnModel
 from alphasynth.models.families import FAMILIES
-from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.accounting import split
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.records import Records

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphasynth.errors import InputError
-from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.models.column_model import ColumnModel
+from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.accounting import epsilon_at, of_unit, rho_within
 from alphasynth.privacy.approximate import rho_of_ranges, rho_of_row
 from alphasynth.synthesis.preparation import budgets_of, delta_spent

@@ -15,18 +15,19 @@ from scipy import stats
 
 from alphasynth.cli.entry import run_command
 from alphasynth.errors import InputError, StrictWarning
-from alphasynth.inference.axes import default_of
+from alphasynth.exact.axes import default_of
+from alphasynth.exact.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
 from alphasynth.inference.contribution import STRICT, Censored, bare
 from alphasynth.inference.diagnostics import Diagnostics
-from alphasynth.inference.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.binding import with_helpers
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.mechanisms.strict import at_limit, is_exact
+from alphasynth.models.column_model import ColumnModel
 from alphasynth.models.families import FAMILIES
 from alphasynth.models.model import TAKES_PART
-from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.divergence import pure_loss
 from alphasynth.synthesis.gaps import frame_without_gaps
 from alphasynth.synthesizer import Synthesizer

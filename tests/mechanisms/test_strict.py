@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from alphasynth.errors import InputError, StrictWarning
-from alphasynth.inference import contribution, public_grid, quanta
-from alphasynth.inference.axes import DEFAULTS
+from alphasynth.exact import public_grid, quanta
+from alphasynth.exact.axes import DEFAULTS
+from alphasynth.exact.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
+from alphasynth.inference import contribution
 from alphasynth.inference.contribution import BetaDivergence, Bounded, Censored
 from alphasynth.inference.density import Target
 from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.grid import Grid
 from alphasynth.inference.laplace import Laplace
 from alphasynth.inference.nuts import Nuts
-from alphasynth.inference.public_grid import QUANTA, PublicGrid, points, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms import binding, strict_warnings
 from alphasynth.mechanisms.fit import in_64_bit

@@ -10,9 +10,9 @@ from alphasynth.audits.audit import audit_run
 from alphasynth.audits.black_box import audit_black_box
 from alphasynth.audits.densities import loss_between, output
 from alphasynth.audits.finding import KEPT
+from alphasynth.exact.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
 from alphasynth.inference.contribution import bare
 from alphasynth.inference.diagnostics import Diagnostics
-from alphasynth.inference.public_grid import QUANTA, PublicGrid, prior_weights, total_cost
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.scored import QUANTA as SCORE_QUANTA
 from alphasynth.mechanisms.scored import contributions

@@ -45,3 +45,23 @@ def test_numbers_have_both_ends(figure, tmp_path):
         (2, 1.75, 2.25),
         (4, 1, 1),
     ]
+
+
+def test_hollow_points_have_bars_and_no_line_goes_to_them(tmp_path):
+    line = Line("LW", X, Y, "LW falls", REACH, np.array([False, False, True]))
+    figure = Figure("falls", "It falls", "", (Panel("", "x", (line,), "It falls.", "y"),), colours(["LW"]))
+    group = draw(figure, figure.panels[0]).partition('data-series="LW"')[2]
+    path = group.partition('<polyline points="')[2].partition('"')[0]
+    assert (len(path.split()), group.count("<circle"), group.count("var(--panel)")) == (2, 3, 1)
+    png, svg, numbers = save(figure, tmp_path)
+    assert png.stat().st_size > 5_000
+    assert "fill: #ffffff; stroke" in svg.read_text()
+    with numbers.open() as stream:
+        marks = [line["mark"] for line in csv.DictReader(stream)]
+    assert marks == ["curve", "curve", "hollow point", *["error bar"] * 3]
+
+
+def test_a_series_of_hollow_points_alone_is_in_the_key(tmp_path):
+    line = Line("LW", X, Y, "LW falls", REACH, np.ones(3, bool))
+    figure = Figure("falls", "It falls", "", (Panel("", "x", (line,), "It falls.", "y"),), colours(["LW"]))
+    assert ">LW</text>" in save(figure, tmp_path)[1].read_text()

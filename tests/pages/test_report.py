@@ -458,3 +458,14 @@ def test_render_run_needs_no_table(table):
     Path(table).unlink()
     rendered = render_run(read_run(Path("run")))
     assert len(rendered.figures) == 8
+
+
+def test_a_page_that_finds_the_disk_full_says_so(table, monkeypatch, capsys):
+    def full(path, content, mode):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("alphasynth.runs.report.replace_file", full)
+    assert synthesize(table, *NO_CLAIM) == 0
+    said = capsys.readouterr().err
+    assert "without its confidential page, which could not be rendered: No space left on device\n" in said
+    assert "without its public page, which could not be rendered: No space left on device\n" in said

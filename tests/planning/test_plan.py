@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,29 +19,16 @@ import pytest
 from alphasynth.cli.entry import run_command
 from alphasynth.errors import InputError
 from alphasynth.planning.distances import COEFFICIENT, MARGIN, MEAN, PAIR, SHARE, Item, Reference
-from alphasynth.planning.ladder import Curve, Rung, climb, rows_for, smoothed
+from alphasynth.planning.ladder import Rung, climb, rows_for, smoothed
 from alphasynth.planning.page import STOPS, parts_of, render
-from alphasynth.planning.plan import DELTAS, EPSILONS, Plan, ladder, plan
+from alphasynth.planning.plan import DELTAS, EPSILONS, ladder, plan
 from alphasynth.privacy.accounting import rho_within
-from alphasynth.privacy.strict_terms import NoisySums
 from alphasynth.raking.columns import Columns
 from alphasynth.synthesis.raked import RakedSynthesizer
 from browser import Opened, chromium
+from planned import COLUMNS, by_hand
 
-COLUMNS = Columns.of({"<b>x</b>": {"limits": [0, 100]}, "sex": {"levels": ["f", "m"]}})
 FILE = '[column.sex]\nlevels = ["f", "m"]\n'
-
-
-def by_hand(n=10_000):
-    """A plan whose noise is known: 2 / sqrt(rho n) and 5 / (epsilon sqrt(n)), times 1, 2, 3 for its items."""
-    items = (Item(MEAN, "<b>x</b>"), Item(SHARE, "sex"), Item(PAIR, "<b>x</b> × sex"))
-    curves = []
-    for pure in (False, True):
-        heights = np.array([rung.height for rung in ladder(n, pure)])
-        line = math.log(5) - heights if pure else math.log(2) - heights / 2
-        curves.append(Curve(heights, np.array([line + math.log(k) for k in (1, 2, 3)])))
-    parts = tuple((NoisySums("counts", 3, 1, 0.25), NoisySums("moments", 2, 1, 0.75)) for _ in curves[0].heights)
-    return Plan(COLUMNS, n, False, items, np.array([0.1, 0.02, 0.01]), *curves, parts)
 
 
 def test_noise_is_that_of_the_curves():
@@ -261,3 +254,24 @@ def test_plans_agree_with_what_runs_show(simulated):
 
 def _squared(noise):
     return {item: value**2 for item, value in noise.items()}
+
+
+def test_one_column_is_counted_as_one():
+    one = replace(by_hand(), columns=Columns.of({"sex": {"levels": ["f", "m"]}}))
+    assert "and 1 column by" in render(one)
+    assert "and 2 columns by" in render(by_hand())
+
+
+@pytest.mark.slow
+def test_a_plan_that_is_ended_says_one_sentence(tmp_path):
+    """Also what tidies up behind its processes says nothing."""
+    (tmp_path / "columns.toml").write_text(FILE + "".join(f"[column.x{i}]\nlimits = [0, {i + 9}]\n" for i in range(9)))
+    main = "import os; os.cpu_count = lambda: 2; from alphasynth.cli.entry import main; main()"
+    command = [sys.executable, "-c", main, "plan", "--columns", "columns.toml", "--rows", "200000"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while process.poll() is None and len(children.read_text().split()) < 3:  # two at work, and what tidies up
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=60)[1]
+    assert said == "alphasynth: interrupted; nothing was written\n"

@@ -161,7 +161,7 @@ def test_a_balance_is_the_sum_of_its_states(parts):
 
 PACKAGE = Path(alphasynth.__file__).parent
 # The others have probabilities at an epsilon, and a reach of log-likelihoods made from one: they give nothing out.
-ELSEWHERE = ("privacy/accounting.py", "privacy/divergence.py", "inference/clipped_sums.py")
+ELSEWHERE = ("privacy/accounting.py", "privacy/divergence.py", "exact/clipped_sums.py")
 ARITHMETIC = (
     r"2 \* (\w+\.)*(delta|target|bound|epsilon\w*|lipschitz\.overall)\b",
     r"\b(m|max_rows) \* (\w+\.)*(target|epsilon\w*|policy_epsilon)\b",

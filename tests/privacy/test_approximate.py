@@ -134,7 +134,7 @@ def test_what_is_realised_is_within_the_policy_and_stated_as_the_policys(epsilon
     assert fitted.epsilon_unit <= of_unit(epsilon, rows) * room
     assert fitted.epsilon_unit == epsilon_realised(fitted.strict.rho, delta, rows)
     assert (public.epsilon, public.policy_epsilon, public.policy_delta) == (of_unit(epsilon, rows), epsilon, delta)
-    assert (public.delta, public.epsilon_at_delta) == (None, None)
+    assert (public.delta, public.epsilon_at_delta) == (delta, None)
     assert Fraction(public.rho) >= rows**2 * Fraction(fitted.strict.rho)
     assert public.epsilon_replace == replaced_at(public.rho, delta)
     assert public.epsilon_replace > public.epsilon * (1 - 1e-9)

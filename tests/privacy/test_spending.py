@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, PrivacyFault
 from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Sensitivity, Spending
 
@@ -22,8 +24,27 @@ def test_what_is_spent_is_what_there_is(parts, pure):
     for part in parts:
         spending.noisy(stream, sums, moves, "counts", Fraction(part, sum(parts)))
     assert sum(cost for _, cost in spending.spent) == spending.total
-    with pytest.raises(AssertionError, match="no more is spent"):
+    with pytest.raises(PrivacyFault, match="no more must be spent than there is"):
         spending.noisy(stream, sums, moves, "counts", Fraction(1, 10**9))
+
+
+def test_what_a_promise_rests_on_is_checked_without_assertions():
+    """`python -O` drops these."""
+    spending = Spending(Fraction(1, 7), pure=False)
+    with pytest.raises(PrivacyFault, match="must cost something, found 'counts' for nothing"):
+        spending.take("counts", Fraction(0))
+    spending.take("counts", Fraction(2, 3))
+    with pytest.raises(PrivacyFault, match="all of the budget must be spent"):
+        spending.check_spent()
+    assert spending.measured[-1].cost == Fraction(2, 21)
+    spending.take("more", Fraction(1, 3))
+    spending.check_spent()
+    code = (
+        "from fractions import Fraction; from alphasynth.privacy.spending import Spending; "
+        "Spending(Fraction(1), False).take('counts', Fraction(2))"
+    )
+    done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, check=False)
+    assert "PrivacyFault: no more must be spent than there is, found 'counts' beyond that" in done.stderr
 
 
 @pytest.mark.parametrize("pure", [False, True])

@@ -108,6 +108,16 @@ def test_an_error_is_one_sentence(bridge):
     assert answer["warnings"] == []
 
 
+def test_everything_that_is_wrong_is_said_at_once(bridge):
+    answer = bridge.call("synthesize", "y ~ 1", [column("integer", [1, 2])], "LX", {"m": 0.0, "family": "poisson"})
+    assert answer["kind"] == "InputError"
+    assert [line[:20] for line in answer["error"].split("\n- ")] == [
+        "2 things are wrong:",
+        "mechanism must be on",
+        "m must be a whole nu",
+    ]
+
+
 def test_an_error_that_nobody_expected_tells_nothing_of_the_data(bridge):
     answer = bridge.call("bounds_from", {"rows": 2, "columns": 2, "parts": [bytearray(b"secret")]}, {})
     assert answer["kind"] == "ValueError"

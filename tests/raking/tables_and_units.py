@@ -56,6 +56,8 @@ def _numbers(draw, rows: int, gap: bool):
     facts = {"limits": [low, low + wide], "whole": whole, "skewed": skewed}
     if draw(st.booleans()):
         facts["heaps"] = [low + 1]
+    if not whole and draw(st.booleans()):
+        facts["decimals"] = draw(st.integers(1, 3))
     return facts, pa.array([None if v is None else float(v) for v in values], pa.float64())
 
 
@@ -75,7 +77,7 @@ def tables(draw, most_rows: int = 14, most_columns: int = 4):
         if kind in ("levels", "many levels"):
             facts, column = _levels(draw, draw(st.integers(1, 4)) if kind == "levels" else 40, rows, gap)
         elif kind == "codes":
-            facts = {"levels": [1, 2, 7]}
+            facts = {"levels": [1, 2, 7], "nominal": draw(st.booleans())}
             column = pa.array(draw(st.lists(st.sampled_from([1, 2, 7, *([None] * gap)]), min_size=rows, max_size=rows)))
             column = column.cast(pa.int64())
         else:
@@ -89,7 +91,13 @@ def tables(draw, most_rows: int = 14, most_columns: int = 4):
     if unit is not None:
         of = np.sort(np.arange(rows) // unit.max_rows)
         values[UNIT] = pa.array(of)
-    return syn.Columns.of(declared, weight=weight), pa.table(values), unit
+    columns = syn.Columns.of(declared, weight=weight)
+    response = draw(st.lists(st.sampled_from(columns.names), max_size=2, unique=True))
+    others = [name for name in columns.names if name not in response]
+    # What nothing would be multiplied by is refused.
+    crossed = [f"{others[0]}:{others[1]}"] if len(others) > 1 and (response or len(others) > 2) else []
+    columns = columns.with_response(response, crossed if draw(st.booleans()) else [])
+    return columns, pa.table(values), unit
 
 
 def neighbours(rows: pa.Table, unit: Unit | None, most: int = 3) -> Iterator[pa.Table]:

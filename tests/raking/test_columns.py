@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import alphasynth as syn
 from alphasynth.errors import InputError
 from alphasynth.raking.columns import Columns
-from alphasynth.raking.suggestion import suggest_columns, write_columns
+from alphasynth.suggestions.columns import suggest_columns, write_columns
 from alphasynth.tables.opening import open_table
 
 FULL = {
@@ -63,9 +63,26 @@ def test_dates_of_toml_are_dates():
         ({"x": {"limits": [0, 9], "heaps": "many"}}, "heaps of 'x' must be a list of numbers, found 'many'"),
         ({"x": {"limits": [0, 1], "missing": "drop"}}, "missing of 'x' must be \"model\" in a whole table"),
         ({"x": {"limits": [0, 1], "skewed": "yes"}}, "skewed of 'x' must be true or false, found 'yes'"),
+        ({"x": {"limits": [0, 1.7e308]}}, "limits of 'x' must lie within 1e+100 of zero, found one of 1.7e+308"),
+        ({"x": {"limits": [-2e100, 0], "skewed": True}}, "limits of 'x' must lie within 1e+100 of zero"),
+        ({"x": {"limits": [1, 1 + 1e-15]}}, "tell its 256 cells apart, found too little from 1.0 to 1.0000"),
+        ({"x": {"limits": [1, 1 + 1e-15], "skewed": True}}, "numbers tell its 256 cells apart"),
+        ({"x": {"limits": [0, 1e-320]}}, "limits and heaps of 'x' must be so far apart that numbers tell its"),
+        (
+            {"x": {"limits": [10**17, 10**17 + 10], "whole": True}},
+            "limits of 'x' must lie below 9,007,199,254,740,992",
+        ),
+        ({"x": {"limits": [-(2**53), 0], "whole": True}}, "limits of 'x' must lie below 9,007,199,254,740,992"),
+        ({"x": {"levels": [2**53, 2**53 + 1, 2**53 + 2]}}, "levels of 'x' must be numbers below 9,007,199,254,740,992"),
+        ({"x": {"levels": [1.7e308, 0.0]}}, "levels of 'x' must be numbers below 9,007,199,254,740,992"),
+        ({"x": {"limits": [7, 7]}}, "low < high (a column of one number has levels = [7]), found '[7, 7]'"),
+        (
+            {"x": {"limits": ["2020-01-01", "2020-01-01"]}},
+            "limits of 'x' must be two dates, low < high, found \"['2020-01-01', '2020-01-01']\"",
+        ),
         (
             {"x": {"limits": [0, 1], "range": 3}},
-            "whole, decimals, missing, skewed, heaps, found 'range'",
+            "whole, decimals, missing, skewed, heaps, nominal, found 'range'",
         ),
     ],
 )
@@ -73,6 +90,48 @@ def test_what_is_too_little_or_strange_is_refused(declared, message):
     with pytest.raises(InputError) as error:
         Columns.of(declared)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"levels": [2**53 - 1, -(2**53) + 1]},
+        {"limits": [2**53 - 1_000, 2**53 - 1], "whole": True},
+        {"limits": [-1e100, 1e100]},
+        {"limits": [1e15, 1e15 + 1_000]},
+        {"limits": [0, 1e-90], "skewed": True},
+    ],
+)
+def test_what_floats_hold_is_accepted(declared):
+    """And every number between has a cell."""
+    (cells,) = Columns.of({"x": declared}).cells()
+    values = np.linspace(cells.lower[0], cells.upper[-1], 200)
+    values = cells.lower if cells.levels else np.floor(values) if cells.whole else values
+    assert (cells.lower[cells.codes(values, np.zeros(len(values), bool))] <= values).all()
+
+
+@pytest.mark.parametrize(
+    ("response", "interactions", "refused"),
+    [
+        (["y"], ["a:y"], True),
+        (["y", "a"], ["a:y"], True),
+        (["y", "z"], ["a:y"], False),
+        (["y"], ["a:z"], False),
+        ([], ["a:y"], False),
+    ],
+)
+def test_interactions_that_nothing_would_measure_are_refused(response, interactions, refused):
+    columns = Columns.of({name: {"limits": [0, 1]} for name in ("a", "y", "z")})
+    if not refused:
+        assert columns.with_response(response, interactions).interactions == tuple(interactions)
+        return
+    with pytest.raises(InputError, match="with a response that is none of the two, found no other beside 'a:y'"):
+        columns.with_response(response, interactions)
+
+
+def test_an_interaction_of_all_columns_is_refused():
+    with pytest.raises(InputError, match="with a column that is none of the two, found no other beside 'a:y'"):
+        Columns.of({name: {"limits": [0, 1]} for name in ("a", "y")}).with_response([], ["a:y"])
 
 
 @pytest.mark.parametrize(

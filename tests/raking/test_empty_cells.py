@@ -36,7 +36,7 @@ def fitted_to(codes, seed):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_weights_make_the_columns_counts(seed):
-    """Also where the noisy count of the level that nobody has is above 0 and the pool has no such row."""
+    """Also of the level that nobody has."""
     fitted = fitted_to(scores(), seed)
     for each in (fitted, redraw(np.random.default_rng(seed), fitted)):
         assert each.weights.sum() == pytest.approx(4_000, abs=0.5)
@@ -45,10 +45,12 @@ def test_weights_make_the_columns_counts(seed):
             assert np.abs(term.sums(each.weights) - term.noisy).max() < 2.0  # 0.05 % of the rows
 
 
-def test_some_pools_lack_the_level():
-    """Or the test above would show nothing."""
-    lowest = [np.count_nonzero(fitted_to(scores(), seed).codes[2] == 0) for seed in range(12)]
-    assert 0 in lowest
+def test_pools_have_the_level_as_somebody_may():
+    """What is likely of a count is never nothing: cut at 0, it was missing from some pools and not from all draws."""
+    for seed in range(12):
+        fitted = fitted_to(scores(), seed)
+        in_pool = np.count_nonzero(fitted.codes[2] == 0)
+        assert 0 < in_pool < 0.003 * len(fitted.codes[2])
 
 
 def test_steps_do_not_follow_a_contradiction():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from alphasynth.errors import PrivacyFault
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.features import IN_PAIRS, MIXED, SCALE, Features, features_of, mixing
 from alphasynth.raking.moments import OF_ONE, OF_POWERS, USUAL, all_moments
@@ -123,3 +126,45 @@ def test_products_with_powers_weigh_less():
     scales = all_moments(features(codes, 2), codes).scale
     assert set(scales.tolist()) == {OF_POWERS, OF_ONE, USUAL}
     assert OF_POWERS < USUAL
+
+
+def test_a_vector_that_stays_too_long_is_an_error(monkeypatch):
+    """Cutting that fails, here as rounding that goes away from zero, is an error and no longer vector."""
+    codes = pool(np.random.default_rng(6), 50)
+    moments = replace(all_moments(features(codes), codes), length=5)
+    assert (moments.vectors(codes) ** 2).sum(axis=1).max() <= 25
+    monkeypatch.setattr(np, "trunc", lambda values: np.sign(values) * np.ceil(np.abs(values)))
+    with pytest.raises(PrivacyFault, match="must be longer than the public length"):
+        moments.vectors(codes)
+
+
+def test_all_levels_that_some_rows_have_are_multiplied_by_a_response_and_by_nothing_else():
+    """Ten levels have six contrasts with other columns, and nine with what matters most; rare levels have none."""
+    rng = np.random.default_rng(7)
+    state = Cells.of("state", Declared(levels=(*(f"s{number}" for number in range(10)), "t")))
+    columns = (state, COLUMNS[0], COLUMNS[1])
+    codes = [rng.integers(0, 10, 5_000), rng.integers(0, 2, 5_000), rng.integers(0, 101, 5_000)]
+    shares = [np.bincount(each, minlength=c.size) / len(each) for c, each in zip(columns, codes, strict=True)]
+    with_response = [features_of(c, share, 1, response=True) for c, share in zip(columns, shares, strict=True)]
+    assert [(each.in_pairs, each.with_response) for each in with_response] == [(6, 9), (1, 1), (1, 1)]
+    moments = all_moments(with_response, codes, important=[2])
+    pairs = int((~moments.alone).sum())
+    assert pairs == 6 + 9 + 1  # state by sex, state by age, sex by age
+    # Contrasts beside leave what the others are mixed to alone.
+    plain = [features_of(c, share, 1) for c, share in zip(columns, shares, strict=True)]
+    without = all_moments(plain[:2], codes[:2])
+    first = [*range(6), 9]
+    assert (moments.mix[first, 6:9] == 0).all()
+    np.testing.assert_array_equal(moments.mix[first, :6], without.mix[:, :6])
+    assert features_of(state, shares[0], 1).with_response == 6
+
+
+def test_numbers_that_are_codes_have_contrasts():
+    codes = Cells.of("region", Declared(levels=(1, 2, 3, 4), nominal=True))
+    amounts = Cells.of("region", Declared(levels=(1, 2, 3, 4)))
+    share = np.array([0.4, 0.3, 0.2, 0.1])
+    assert (codes.nominal, codes.text, amounts.nominal) == (True, False, False)
+    assert features_of(codes, share, 1).in_pairs == 3
+    assert features_of(amounts, share, 1).in_pairs == 1
+    drawn, _ = codes.draw(np.random.default_rng(8), np.array([0, 3, 1]))
+    assert drawn.tolist() == [1.0, 4.0, 2.0]

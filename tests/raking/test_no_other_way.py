@@ -87,6 +87,7 @@ def columns(tmp_path):
     return syn.Columns.read(tmp_path / "columns.toml")
 
 
+@pytest.mark.filterwarnings("ignore:the mean weight must be:alphasynth.errors.StrictWarning")
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_frames_and_guarantees_are_the_same_whatever_the_table(deaf, tmp_path, delta):
     releases = []

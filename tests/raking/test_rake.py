@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize
+from scipy import optimize, stats
+from scipy.stats import norm
 
 from alphasynth.raking.cells import Cells
-from alphasynth.raking.margins import (
-    CUTS,
-    FIRST_GUESS,
-    PASSES,
-    SIZES,
-    even_where_alike,
-    joined,
-    nearest_counts,
-    shrunk,
-    with_tails,
-)
-from alphasynth.raking.one_way import estimated, settled, tilted
-from alphasynth.raking.pool import draw_tree, pair_table, spaced
-from alphasynth.raking.rake import MomentTerm, TableTerm, rake, rake_together
+from alphasynth.raking.columns import Columns
+from alphasynth.raking.margins import OneWay, estimated, expected_where_alike, joined, nearest_counts, within_blocks
+from alphasynth.raking.pool import Side, draw_tree, pair_table, spaced
+from alphasynth.raking.rake import curvature, rake, rake_together, step
 from alphasynth.raking.rows import Wanted, choose_rows
 from alphasynth.raking.sums import Noisy
+from alphasynth.raking.terms import MomentTerm, TableTerm
 from alphasynth.tables.declared import Declared
 
 
@@ -60,7 +52,7 @@ def test_raking_finds_the_minimum(together):
 @pytest.mark.parametrize("many", [False, True])
 def test_steps_of_all_together_hold_what_turns_find_slowly(many, monkeypatch):
     """Moments that are all but told by a table's cells: turns go on and on, steps of both together do not."""
-    monkeypatch.setattr("alphasynth.raking.rake.MANY", 0 if many else 700)
+    monkeypatch.setattr("alphasynth.raking.terms.MANY", 0 if many else 700)
     rng = np.random.default_rng(3)
     place = rng.integers(0, 8, 3_000)
     vectors = place[:, None] + rng.normal(0, 0.2, (3_000, 2))
@@ -97,7 +89,7 @@ def test_nearest_counts_add_up(noisy, n):
 
 @given(st.lists(st.floats(-50, 500), min_size=1, max_size=40), st.floats(0.1, 30), st.floats(0, 10_000))
 def test_even_stretches_add_up(noisy, deviation, n):
-    found = even_where_alike(np.array(noisy), deviation, n)
+    found = expected_where_alike(np.array(noisy), deviation, np.full(len(noisy), n / len(noisy)))
     assert (found >= 0).all()
     np.testing.assert_allclose(found.sum(), n, rtol=1e-9, atol=1e-9)
 
@@ -105,7 +97,7 @@ def test_even_stretches_add_up(noisy, deviation, n):
 def test_a_heap_stays_a_heap_and_noise_does_not():
     rng = np.random.default_rng(2)
     noisy = rng.normal(0, 5, 64) + np.where(np.arange(64) == 37, 400.0, 10.0)
-    found = even_where_alike(noisy, 5.0, 400 + 630)
+    found = expected_where_alike(noisy, 5.0, np.full(len(noisy), 1030 / len(noisy)))
     assert found[37] > 350
     assert np.ptp(np.delete(found, np.arange(32, 40))) < 3
 
@@ -122,10 +114,48 @@ def test_a_pairs_table_keeps_its_margins_and_follows_its_counts():
     rng = np.random.default_rng(3)
     true = np.array([[400.0, 20.0, 5.0], [30.0, 300.0, 45.0]])
     left, right = true.sum(axis=1), true.sum(axis=0)
-    found = pair_table(true + rng.normal(0, 5, true.shape), 25.0, left, right)
+    sides = (Side(each, np.zeros((0, len(each)))) for each in (left, right))
+    found = pair_table(true + rng.normal(0, 5, true.shape), 25.0, *sides)
     np.testing.assert_allclose(found.sum(axis=1), left, rtol=1e-3)
     np.testing.assert_allclose(found.sum(axis=0), right, rtol=1e-3)
     assert np.abs(found - true).max() < 20
+
+
+def test_two_columns_of_numbers_go_together_as_much_as_their_noisy_counts_say():
+    """Noise of a cell is as large as its count, and that of the sum of all products a tenth of the sum."""
+    rng = np.random.default_rng(6)
+    cells = Cells.of("x", Declared(limits=(1.0, 2.0)))
+    one = OneWay(Noisy(np.zeros(32), 1.0), np.full(256, 3_000 / 256), cells.block // 2)
+    side, size = Side.of(cells, one), 16
+    x = rng.normal(size=3_000)
+    both = [stats.rankdata(each) for each in (x, 0.8 * x + 0.6 * rng.normal(size=3_000))]
+    at = [((rank - 1) * size // 3_000).astype(int) for rank in both]
+    true = np.bincount(at[0] * size + at[1], minlength=size**2).reshape(size, size)
+    place = side.scores[0] / np.sqrt((side.scores[0] ** 2).mean())
+
+    def correlation(table):
+        return float(place @ table @ place / table.sum())
+
+    noisy = true + rng.normal(0, 8, true.shape)
+    found = pair_table(noisy, 64.0, side, side)
+    none = Side(side.margin, np.zeros((0, size)))
+    # 8 sqrt(sum place^2 sum place^2) is 8 * 16, of 3,000.
+    assert correlation(found) == pytest.approx(correlation(true), abs=3 * 8 * size / 3_000)
+    assert correlation(pair_table(noisy, 64.0, none, none)) < correlation(true) - 3 * 8 * size / 3_000
+    np.testing.assert_allclose(found.sum(axis=1), side.margin, rtol=1e-2)
+
+
+def test_scores_have_no_mean_and_gaps_and_levels_their_own():
+    numbers = Cells.of("x", Declared(limits=(1.0, 2.0), missing="model"))
+    fine = np.append(np.repeat(np.arange(1.0, 33.0), 8), 40.0)
+    found = Side.of(numbers, OneWay(Noisy(np.zeros(33), 1.0), fine, numbers.block))
+    np.testing.assert_allclose(found.scores @ found.margin, 0.0, atol=1e-9)
+    assert found.scores.shape == (3, 33)  # gaps, the number, its square
+    assert np.ptp(found.scores[0][:-1]) == 0
+    assert (np.diff(found.scores[1][:-1]) > 0).all()
+    levels = Cells.of("region", Declared(levels=(1, 2, 3), nominal=True))
+    found = Side.of(levels, OneWay(Noisy(np.zeros(3), 1.0), np.array([5.0, 3.0, 2.0]), levels.block))
+    assert found.scores.shape == (2, 3)
 
 
 def test_rows_along_a_tree_have_its_pairs():
@@ -170,90 +200,6 @@ def test_exchanged_rows_are_nearer_to_the_weights():
     assert far(chosen)[1] < drawn[1] / 2
 
 
-@given(st.lists(st.floats(-50, 500), min_size=1, max_size=40), st.floats(0.1, 30), st.floats(0, 10_000))
-def test_shrunk_counts_add_up(noisy, deviation, n):
-    found = shrunk(np.array(noisy), deviation, n)
-    assert (found >= 0).all()
-    np.testing.assert_allclose(found.sum(), n, rtol=1e-6, atol=1e-6)
-
-
-def shrunk_by_hand(noisy, deviation, n, cut):
-    """One way to cut, stretch by stretch."""
-    sums, likely = np.concatenate([[0.0], np.cumsum(noisy)]), FIRST_GUESS / FIRST_GUESS.sum()
-    found = np.zeros(len(noisy))
-    for _ in range(PASSES):
-        seen, waiting = FIRST_GUESS.copy(), [(0, len(noisy), n / len(noisy))]
-        while waiting:
-            first, end, mean = waiting.pop()
-            if end - first == 1:
-                found[first] = mean
-                continue
-            middle = first + min(max(round((end - first) * cut), 1), end - first - 1)
-            left, right = middle - first, end - middle
-            apart = (sums[middle] - sums[first]) / left - (sums[end] - sums[middle]) / right
-            noise, usual = deviation**2 * (1 / left + 1 / right), (2 * mean * SIZES) ** 2
-            speaks_for = likely * np.exp(-0.5 * apart**2 / (noise + usual)) / np.sqrt(noise + usual) + 1e-300
-            speaks_for /= speaks_for.sum()
-            seen += speaks_for
-            apart *= float((speaks_for * usual / (noise + usual)).sum())
-            apart = min(max(apart, -mean * (left + right) / right), mean * (left + right) / left)
-            waiting.append((first, middle, max(mean + apart * right / (left + right), 0.0)))
-            waiting.append((middle, end, max(mean - apart * left / (left + right), 0.0)))
-        likely = seen / seen.sum()
-    return found
-
-
-@given(st.lists(st.floats(-50, 500), min_size=1, max_size=40), st.floats(0.1, 100), st.floats(1, 10_000))
-def test_all_ways_to_cut_at_once_are_each_by_hand(noisy, deviation, n):
-    by_hand = np.mean([shrunk_by_hand(np.array(noisy), deviation, n, cut) for cut in CUTS], axis=0)
-    np.testing.assert_allclose(shrunk(np.array(noisy), deviation, n), by_hand, rtol=1e-9, atol=1e-9 * n)
-
-
-def test_shrunk_counts_are_nearer_than_noisy_ones():
-    """Of a smooth column and of a heaped one, on average over noise."""
-    rng, at = np.random.default_rng(6), np.arange(32)
-    smooth = 2_000 * np.exp(-0.5 * ((at - 14) / 6) ** 2) / 15
-    heaped = np.where(at % 5 == 0, 250.0, 20.0)
-    for true in (smooth, heaped):
-        far = np.zeros(2)
-        for _ in range(20):
-            noisy = true + rng.normal(0, 15, 32)
-            for i, found in enumerate((nearest_counts(noisy, true.sum()), shrunk(noisy, 15.0, true.sum()))):
-                far[i] += np.abs(found - true).sum()
-        assert far[1] < far[0]
-
-
-def test_a_tail_has_hardly_any_rows_where_there_are_none():
-    rng = np.random.default_rng(7)
-    true = np.where(np.arange(32) < 14, 4_000 * 0.6 ** np.arange(32), 0.0)
-    beyond = []
-    for _ in range(20):
-        noisy = true + rng.normal(0, 12, 32)
-        found = with_tails(shrunk(noisy, 12.0, true.sum()), noisy, 12.0, np.ones(32))
-        assert (found >= 0).all()
-        np.testing.assert_allclose(found.sum(), true.sum(), rtol=1e-6)
-        beyond.append(found[18:].sum())
-    assert np.mean(beyond) < 12  # 14 noisy blocks, of which half are above 0, by 10 rows on average
-
-
-def test_counts_and_moments_are_put_together_by_how_well_each_is_known():
-    """Over repeated noise the mean of a column's values is off by as much as the best linear estimate's, or less."""
-    rng, values = np.random.default_rng(9), np.arange(10.0)[None]
-    true = np.full(10, 100.0)
-    cells = Cells.of("x", Declared(levels=tuple(range(10))))
-    errors = []
-    for _ in range(300):
-        noisy = Noisy(true + rng.normal(0, 10, 10), 100.0)
-        sums = Noisy(values @ true + rng.normal(0, 50, 1), 2_500.0)
-        known = estimated(noisy, np.arange(10), (), 1_000)
-        found = settled(cells, known, values, sums, 1_000, unbiased=True)
-        np.testing.assert_allclose(found.sum(), 1_000)
-        errors.append(float((values @ (found - true))[0]))
-    # Counts that add up to n know the sum to 10 sqrt(82.5) = 91, together with a deviation of 50 to 44.
-    assert 44 * 0.87 < np.std(errors) < 44 * 1.13  # three standard errors of 300 deviations' deviation
-    assert abs(np.mean(errors)) < 3 * 44 / np.sqrt(300)
-
-
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=7), st.integers(0, 3), st.integers(0, 2**32 - 1))
 def test_counts_of_pairs_say_what_generalised_least_squares_says(cells, pairs, seed):
     """By hand: all that was measured in one design, and the sum that is known as a constraint (Lagrange)."""
@@ -271,23 +217,15 @@ def test_counts_of_pairs_say_what_generalised_least_squares_says(cells, pairs, s
     np.testing.assert_allclose(found.covariance, inverse[:-1, :-1], atol=1e-9)
 
 
-def test_tilted_counts_have_the_sums_that_are_asked_for():
-    counts, values = np.array([50.0, 30.0, 0.0, 15.0, 5.0]), np.arange(5.0)[None]
-    made = tilted(counts, values, np.array([120.0]), np.zeros((1, 1)))
-    np.testing.assert_allclose(values @ made, [120.0], rtol=1e-6)
-    np.testing.assert_allclose(made.sum(), 100.0)
-    assert made[2] == 0
-
-
 def test_many_moments_are_fitted_as_few_are(monkeypatch):
     rng = np.random.default_rng(10)
     vectors, weights = rng.normal(size=(2_000, 40)), np.full(2_000, 0.5)
     noisy, found = weights @ vectors + rng.normal(0, 20, 40), []
     for most in (700, 0):
-        monkeypatch.setattr("alphasynth.raking.rake.MANY", most)
+        monkeypatch.setattr("alphasynth.raking.terms.MANY", most)
         term = MomentTerm.of(vectors, noisy, 25.0)
         term.loosened(weights)
-        term.step(np.log(weights))
+        step(np.log(weights), term)
         found.append(term.tilt)
     few, many = found
     assert np.abs(few - many).max() < 0.1 * np.abs(few).max()  # what NEARLY leaves
@@ -303,3 +241,80 @@ def test_under_loud_noise_only_moments_far_from_the_pool_are_held():
     quiet = MomentTerm.of(vectors, own + np.array([2_000.0, 10, -10, 20, -20, 10]), 1.0)
     quiet.loosened(weights)
     assert (quiet.variance <= 1.0).all()
+
+
+def test_density_goes_on_within_blocks():
+    """A normal in blocks as wide as half a deviation: even ones have a variance that is 2 % too large."""
+    cells = Columns.of({"x": {"limits": [-8, 8]}}).cells()[0]
+    edges = np.append(cells.lower, cells.upper[-1])
+    true = 3_000 * np.diff(norm.cdf(edges, 0.3, 1.0))
+    counts, middle = np.bincount(cells.block, true), (cells.lower + cells.upper) / 2
+
+    def variance(fine):
+        return np.cov(middle, aweights=fine, ddof=0)
+
+    found = within_blocks(cells, counts)
+    even = (counts / np.bincount(cells.block))[cells.block]
+    assert variance(even) / variance(true) - 1 > 0.018
+    assert abs(variance(found) / variance(true) - 1) < 0.004
+    assert np.abs(found - true).sum() < 0.2 * np.abs(even - true).sum()
+
+
+def test_a_cliff_beside_a_block_leaves_it_even():
+    """Limits begin at 0 and people at 50, or one block has most of them."""
+    cells = Columns.of({"x": {"limits": [1, 321]}}).cells()[0]
+    for counts in (np.where(np.arange(32) < 5, 0.0, 100.0), np.where(np.arange(32) == 7, 4_000.0, 10.0)):
+        np.testing.assert_allclose(within_blocks(cells, counts), counts[cells.block] / 8, rtol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.one_of(st.just(0.0), st.floats(1e-9, 1e6)), min_size=40, max_size=40),
+    st.sampled_from(
+        [
+            {"limits": [-8, 8]},
+            {"limits": [0, 1e5], "skewed": True},
+            {"limits": [0, 60], "whole": True, "skewed": True, "missing": "model"},
+            {"limits": [18, 95], "whole": True, "heaps": [20, 40]},
+            {"limits": [0, 1_000], "whole": True, "heaps": [500]},
+            {"limits": [3, 4], "whole": True},
+            {"levels": ["a", "b", "c"], "missing": "model"},
+            {"levels": [0.5, 1, 7]},
+        ]
+    ),
+)
+def test_counts_within_blocks_add_up(numbers, facts):
+    cells = Columns.of({"x": facts}).cells()[0]
+    counts = np.resize(numbers, cells.blocks)
+    found = within_blocks(cells, counts)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(np.bincount(cells.block, found), counts, rtol=1e-9, atol=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000))
+def test_curvature_of_all_terms_is_that_of_dense_matrices(seed):
+    """Two tables and moments, one of a table's cells without rows; slow: one matrix of all that is counted."""
+    rng = np.random.default_rng(seed)
+    weights, places = rng.gamma(1.0, size=200), [rng.integers(0, 3, 200), rng.integers(0, 5, 200)]
+    vectors = rng.normal(size=(200, 4)) * [1, 10, 100, 1e4]
+    tables = [TableTerm.of(place, np.zeros(6), 0.5) for place in places]
+    moments = MomentTerm.of(vectors, np.zeros(4), 2.0)
+    counted = np.concatenate([*(np.eye(6)[place] for place in places), vectors], axis=1)
+    whole = counted.T @ (weights[:, None] * counted) + np.diag([0.5] * 12 + [2.0] * 4)
+    slope = rng.normal(size=16) * np.sqrt(np.diag(whole))
+    move = curvature([*tables, moments], weights)(slope)
+    left = (whole @ move - slope) / np.sqrt(np.diag(whole))
+    assert np.abs(left).max() < 1e-2 * np.abs(slope / np.sqrt(np.diag(whole))).max()
+
+
+@pytest.mark.parametrize("nearly", [0.0, 1e-7, 1e-4])
+def test_curvature_of_sums_that_are_nearly_the_same(nearly):
+    """In numbers of 32 bits it need not be positive, by rounding."""
+    rng = np.random.default_rng(5)
+    one = rng.normal(size=(20_000, 1)) * 3e4
+    vectors = (one + nearly * rng.normal(size=(20_000, 300)) * 3e4).astype(np.float32)
+    weights, moments = rng.gamma(0.01, size=20_000), MomentTerm.of(vectors, np.zeros(300), 1e-6)
+    move = curvature([moments], weights)(vectors.sum(axis=0).astype(float))
+    assert np.isfinite(move).all()
+    assert move @ vectors.sum(axis=0) > 0

@@ -12,7 +12,7 @@ from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Spending
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.exact import Held
-from alphasynth.raking.fitted import draw_rows, redraw, sample_rows
+from alphasynth.raking.fitted import draw_rows, redraw, sampled
 from alphasynth.raking.raked import fit
 from alphasynth.raking.reading import HEAVIEST
 from alphasynth.raking.settings import Raked
@@ -99,7 +99,7 @@ def test_redrawn_tables_scatter_as_the_fit_does():
     about = [each.weights @ each.codes[3] / each.weights.sum() for each in drawn]
     # Two standard deviations of 12 numbers each: their ratio lies within 0.4 and 2.5 but for 1 in 300 (F test).
     assert 0.4 < np.std(about) / np.std(fits) < 2.5
-    shares = [sample_rows(rng, each, n)[3].mean() for each in drawn]
+    shares = [each.codes[3][sampled(rng, each, n)].mean() for each in drawn]
     assert np.std(shares) > 0
 
 
@@ -113,11 +113,11 @@ def test_counts_of_pairs_make_counts_of_columns_better():
     def off() -> list[float]:
         return [float(np.abs(fitted.of_columns[at].noisy - true[at]).max()) for at in (0, 3)]
 
-    fitted.settle()
+    fitted.settle(np.random.default_rng(2))
     assert min(off()) > 1, "else this shows nothing"
     for margin, term in zip(fitted.pairs, fitted.of_pairs, strict=True):
         term.noisy, term.noise = np.bincount(margin.place(codes), minlength=margin.size).astype(float), 1e-6
-    fitted.settle()
+    fitted.settle(np.random.default_rng(2))
     assert max(off()) < 0.1
 
 
@@ -127,7 +127,7 @@ def test_rows_scatter_as_a_sample_with_a_design_effect_does():
     share = fitted.weights @ fitted.codes[3] / fitted.weights.sum()
     for effect in (1.0, 3.0):
         rng, weighed = np.random.default_rng(7), replace(fitted, design_effect=effect)
-        shares = np.array([sample_rows(rng, weighed, 2_000)[3].mean() for _ in range(400)])
+        shares = np.array([weighed.codes[3][sampled(rng, weighed, 2_000)].mean() for _ in range(400)])
         spread = ((shares - share) ** 2).mean() / (effect * share * (1 - share) / 2_000)
         assert 0.79 < spread < 1.21  # three standard errors of 400 squares' mean
 
@@ -236,4 +236,4 @@ def test_a_slope_is_not_flattened_by_gaps(monkeypatch):
     held = found() / true
     monkeypatch.setattr("alphasynth.raking.fitted.gaps_and_squares", lambda *_: None)
     assert held > 0.955  # a fit keeps a little less than what was measured; a standard error is 0.008
-    assert found() / true < 0.93, "else this shows nothing"
+    assert found() / true < held - 0.015, "else this shows nothing"

@@ -64,6 +64,7 @@ def spent(monkeypatch, epsilon, delta, rows, weighted):
     return sums, ranges, made.guarantee_.public()
 
 
+@pytest.mark.filterwarnings("ignore:the mean weight must be:alphasynth.errors.StrictWarning")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
@@ -93,6 +94,7 @@ def test_accountants_find_no_more_than_is_stated(monkeypatch, epsilon, rows, wei
     assert losses.get_epsilon_for_delta(DELTA) <= stated.epsilon + interval * (1 + len(ranges))
 
 
+@pytest.mark.filterwarnings("ignore:the mean weight must be:alphasynth.errors.StrictWarning")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_pure_costs_add_up(monkeypatch, rows, weighted):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import alphasynth as syn
 from alphasynth.privacy.spending import Sensitivity, Spending, _root_below
+from alphasynth.raking.reading import HEAVIEST
 from alphasynth.tables.grouping import Unit
 from raking.tables_and_units import Rows, neighbours, tables
 
@@ -70,6 +71,7 @@ def moved(one, other):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the mean weight must be:alphasynth.errors.StrictWarning")
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables(), st.booleans(), st.sampled_from([0.01, 1.0, 300.0]))
 def test_no_neighbour_moves_what_is_given_away_by_more_than_is_said(table, pure, epsilon):
@@ -92,6 +94,7 @@ def test_no_neighbour_moves_what_is_given_away_by_more_than_is_said(table, pure,
                 assert largest <= said, "scores of a choice"
 
 
+@pytest.mark.filterwarnings("ignore:the mean weight must be:alphasynth.errors.StrictWarning")
 @pytest.mark.parametrize("pure", [False, True])
 def test_noise_is_what_the_cost_and_the_move_ask_for(pure, monkeypatch):
     """Rho is the squared move over twice the variance, epsilon the absolute move over the scale; of choices e^2 / 8."""
@@ -119,7 +122,7 @@ def test_noise_is_what_the_cost_and_the_move_ask_for(pure, monkeypatch):
         assert (said.absolute / Fraction(size) if pure else said.square / (2 * size)) <= cost
     assert len(choices) == len(exponents) == 1
     for (_, _, rows, cost), quantum in zip(choices, exponents, strict=True):
-        assert rows == 3 * 1024
+        assert rows == 3 * HEAVIEST
         loss = 2 * rows * quantum  # what scores that move by so much make the log odds move by
         assert loss <= cost if pure else loss**2 / 8 <= cost
         assert _root_below(8 * cost) ** 2 <= 8 * cost

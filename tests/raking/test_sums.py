@@ -126,7 +126,7 @@ def weighted(weights, rho) -> Confidential:
 def test_weights_tell_a_design_effect_between_one_and_what_they_can_have():
     rng = np.random.default_rng(4)
     weights = rng.integers(1, HEAVIEST, 5_000)
-    true = len(weights) * (weights**2).sum() / weights.sum() ** 2
+    true = len(weights) * (weights**2.0).sum() / weights.sum(dtype=float) ** 2
     np.testing.assert_allclose(weighted(weights, 100).design_effect, true, rtol=0.01)
     for rho in (Fraction(1, 10**9), Fraction(1, 10**7)):  # noise of any size
         table = weighted(weights[:20], rho)

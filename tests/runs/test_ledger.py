@@ -213,7 +213,7 @@ def test_a_run_that_has_written_counts_for_good_whatever_comes_after(ledger):
         ledger.begin(connection, reservation("a", 2.0), 1.5)
         assert ledger.end(connection, "a", "killed")
     assert (balance_of(ledger).lost, balance_of(ledger).reserved, balance_of(ledger).spent) == (2, 0, 2)
-    with pytest.raises(LedgerError, match="what was written stays spent"):
+    with pytest.raises(LedgerError, match="and stays spent"):
         ledger.append("clear", "a")
     with pytest.raises(LedgerError, match="of which 2 is spent"):
         reserve(ledger, "b", 2.0)

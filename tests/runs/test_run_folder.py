@@ -252,7 +252,7 @@ def test_a_run_that_has_written_cannot_be_cleared(ledger, tmp_path):
     staging = plan(ledger, tmp_path / "run")
     with staged(ledger, staging, Reservation(staging.run, "d", "f", "instance", 1.0, {})) as begin:
         fill(staging, begin)
-        with pytest.raises(LedgerError, match="has written synthetic rows, and what was written stays spent"):
+        with pytest.raises(LedgerError, match="has drawn noise or written synthetic rows, and stays spent"):
             ledger.append("clear", staging.run)
     assert staging.out.exists()
     seeded = plan(ledger, tmp_path / "seeded")

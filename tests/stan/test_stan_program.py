@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import alphasynth as syn
 from alphasynth.errors import InputError
 from alphasynth.stan.program import SHIPPED, StanProgram
-from alphasynth.stan.worker import Program
+from alphasynth.stan.pystan import Program
 
 CODE = SHIPPED["negative_binomial"].read_text()
 
@@ -76,7 +77,7 @@ def test_compiling_leaves_nothing_in_the_folder_that_it_is_called_from(monkeypat
     def found(name):
         if not built:
             raise KeyError(name)
-        return "compiled"
+        return SimpleNamespace(of="compiled")
 
     async def build(code):
         Path("build").mkdir()
@@ -84,8 +85,11 @@ def test_compiling_leaves_nothing_in_the_folder_that_it_is_called_from(monkeypat
 
     monkeypatch.setattr(models, "import_services_extension_module", found)
     monkeypatch.setattr(models, "build_services_extension_module", build)
-    monkeypatch.chdir(tmp_path)
-    assert Program(CODE).module == "compiled"
+    monkeypatch.setattr("httpstan.cache.fit_path", None)  # which is of this process, and put back
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert Program(CODE, tmp_path).module.of == "compiled"
     assert built == [CODE]
-    assert Path.cwd() == tmp_path
-    assert list(tmp_path.iterdir()) == []
+    assert Path.cwd() == here
+    assert list(here.iterdir()) == []

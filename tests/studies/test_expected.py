@@ -231,6 +231,22 @@ def test_verdicts_are_counted_by_line_by_sentence_and_like_with_like():
     assert "1 lines are new, 1 of the earlier ones are gone" in lines[-1]
 
 
+def test_what_was_chosen_in_sight_of_a_number_is_said_to_be_fitted():
+    """CW's row, by radius, c and g; widths of all synthetic tables' intervals, by B, which leaves the data's own."""
+    chosen = {e.name for e in named_study("nb-mixture").expected if e.name.startswith("intervals.CW.")}
+    widths = {e.name for e in named_study("nb-mixture").expected if e.name.endswith(".width.mean")}
+    of_data = {name for name in widths if name.startswith("intervals.data.")}
+    assert (len(chosen), len(widths), len(of_data)) == (8, 20, 4)
+    assert set(nb_mixture.FITTED) == chosen | (widths - of_data)
+    assert len(nb_mixture.FITTED) == len(set(nb_mixture.FITTED)) == 20
+    assert "in sight of the published widths" in SETTINGS["B"]
+    assert "5.8 wide" in SETTINGS["B"]
+    results = json.loads((Path(__file__).parents[2] / "studies" / "results" / "nb-mixture.json").read_text())
+    verdicts = {line["name"]: line["verdict"] for line in results["expected"]}
+    assert {name for name, verdict in verdicts.items() if verdict == FITTED} == set(nb_mixture.FITTED)
+    assert {verdicts[name] for name in of_data} == {HOLDS}
+
+
 def test_a_published_table_is_one_source_and_sentences_are_told_apart_by_place():
     lines = {line.expected.name: line for line in named_study("nb-mixture").lines({"intervals": {}})}
     table = [line for name, line in lines.items() if name.startswith("intervals.")]

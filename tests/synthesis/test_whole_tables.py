@@ -19,9 +19,10 @@ from alphasynth.errors import InputError
 from alphasynth.evaluation.utility import evaluate
 from alphasynth.evaluation.values import weighted_statistics
 from alphasynth.inference.laplace import Laplace
-from alphasynth.models.suggestion import suggest_model, write_suggestion
-from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.models.column_model import ColumnModel
+from alphasynth.models.table_model import TableModel
 from alphasynth.runs.results import read_run
+from alphasynth.suggestions.model import suggest_model, write_suggestion
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.gaps import split_gaps

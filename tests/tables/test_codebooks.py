@@ -13,10 +13,10 @@ import pytest
 
 import alphasynth as syn
 from alphasynth.errors import InputError
-from alphasynth.models.suggestion import suggest_model
 from alphasynth.models.table_model import TableModel
 from alphasynth.raking.columns import Columns
-from alphasynth.raking.suggestion import suggest_columns
+from alphasynth.suggestions.columns import suggest_columns
+from alphasynth.suggestions.model import suggest_model
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.opening import open_table
 from command_line import run

@@ -30,6 +30,38 @@ def write(path, content):
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        f"id,wage,note\n1,10,ok\n2,1,{SECRET},\n",  # one thousand and some, and no note
+        f"id,wage,note\r\n1,1,{SECRET},\r\n2,10,ok\r\n",
+        f"id,wage,note\n1,10,ok\n2,1,{SECRET},",
+        f"id,wage,note,\n1,1,{SECRET},,\n2,2,{SECRET},,\n",  # the header has that field too
+        f"id,wage,note\n1,10,ok\n2,1,{SECRET},,\n",
+        f"id,wage,note\n1,10,ok\n\n2,1,{SECRET},\n",
+        f'id,wage,note\n1,10,"o,\nk"\n2,1,{SECRET},\n',
+        f"id,wage,note\n1,10,ok\n2,1,{SECRET},\n".encode("utf-16"),
+        f"id;wage;note\n1;10;ok\n2;1;{SECRET};\n",
+    ],
+)
+def test_a_line_with_an_empty_field_too_many_is_refused_like_others(tmp_path, content):
+    """What stands before it has shifted."""
+    encoding = "utf-16" if isinstance(content, bytes) else "utf-8"
+    for name in ("id", "note"):
+        with pytest.raises(InputError, match=r"must have [34] fields like the header, found more") as caught:
+            read(write(tmp_path / "t.csv", content), [name], encoding=encoding)
+        assert SECRET not in str(caught.value)
+
+
+def test_lines_that_all_end_in_a_delimiter_are_read(tmp_path):
+    for end in ("\n", "\r\n"):
+        content = end.join(["id,wage", "1,10,", "2,20,", "2,20,"])
+        records, _ = read(write(tmp_path / f"{len(end)}.csv", content), ["id", "wage"])
+        assert records.columns["wage"].tolist() == [10, 20]
+    grouped = open_table(write(tmp_path / "gaps.csv", "id,note\n1,\n2,x\n")).group(["id", "note"], [])
+    assert grouped.columns.column(1).to_pylist() == [None, "x"]
+
+
+@pytest.mark.parametrize(
     ("content", "options"),
     [
         ("y,x\n1,a\n2,b\n2,b\n", {}),

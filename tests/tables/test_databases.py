@@ -16,8 +16,8 @@ import pytest
 import alphasynth as syn
 from alphasynth.cli.entry import run_command
 from alphasynth.errors import InputError
+from alphasynth.suggestions.profile import inspect_table
 from alphasynth.tables.databases import canonical, host_of, spark_name, without_password
-from alphasynth.tables.inspection import inspect_table
 from alphasynth.tables.opening import open_table
 from alphasynth.tables.records import Records
 from engines import has_module, need, need_spark, postgres

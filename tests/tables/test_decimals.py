@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import alphasynth as syn
 from alphasynth.errors import InputError
-from alphasynth.models.suggestion import suggest_model
 from alphasynth.models.table_model import TableModel
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.columns import Columns
-from alphasynth.raking.suggestion import suggest_columns
+from alphasynth.suggestions.columns import suggest_columns
+from alphasynth.suggestions.model import suggest_model
 from alphasynth.tables.declared import OF_WHOLE_TABLES, Declared
 from alphasynth.tables.limits import fewest_decimals, of_steps, steps_within
 from alphasynth.tables.opening import open_table

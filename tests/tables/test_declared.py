@@ -13,8 +13,9 @@ import pytest
 
 import alphasynth as syn
 from alphasynth.errors import InputError
-from alphasynth.models.suggestion import Suggestion, suggest_model, write_suggestion
-from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.models.column_model import ColumnModel
+from alphasynth.models.table_model import TableModel
+from alphasynth.suggestions.model import Suggestion, suggest_model, write_suggestion
 from alphasynth.synthesis.request import Request
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.engine import FileTable, connect
@@ -256,3 +257,10 @@ def test_a_written_suggestion_says_what_its_marks_are(suggested, tmp_path):
     assert "# read_off_the_table lists what was read off the confidential table" in text
     assert "# left out: person (every value differs)" in text
     assert "read off" not in TableModel.of([ColumnModel.of("y ~ 1", "poisson")]).toml()
+
+
+@pytest.mark.parametrize("level", [2**63, -(2**63) - 1, 10**400, float("nan"), float("inf")])
+def test_levels_must_be_numbers_of_64_bits(level):
+    with pytest.raises(InputError, match="levels of 'y' must be finite, and whole ones fit 64 bits, found others"):
+        Declared.of("y", {"levels": [1, level]})
+    assert Declared.of("y", {"levels": [-(2**63), 2**63 - 1]}).levels == (-(2**63), 2**63 - 1)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from alphasynth.errors import InputError
-from alphasynth.raking.suggestion import suggest_columns
+from alphasynth.suggestions.columns import suggest_columns
 from alphasynth.tables import workbooks
 from alphasynth.tables.opening import open_table
 from command_line import run

@@ -14,20 +14,22 @@ from alphasynth_columns import arrow, check_order, in_public_order, matrix, numb
 
 import alphasynth as syn
 from alphasynth.errors import found, place
+from alphasynth.likelihoods.bounds import Kept
 from alphasynth.models.formula_text import read_formula
 
 KNOWN = (syn.InputError, syn.DiagnosticsError, syn.CalibrationError)
 
 
 def call(name: str, *arguments: Any) -> dict[str, Any]:
-    """The answer of one of the verbs below, or the sentence of its error, with the sentences of its warnings."""
+    """The answer of one of the verbs below, or the sentences of its error, with the sentences of its warnings."""
     said: list[warnings.WarningMessage] = []
     try:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             answer = {"value": VERBS[name](*arguments)}
     except KNOWN as error:
-        answer = {"error": str(error), "kind": type(error).__name__}
+        kind = next(known.__name__ for known in KNOWN if isinstance(error, known))
+        answer = {"error": str(error), "kind": kind}
     except MemoryError:
         answer = {"error": "there is not enough memory for this", "kind": "MemoryError"}
     except Exception as error:  # noqa: BLE001 - R must not see a traceback, which may quote a confidential value
@@ -173,10 +175,12 @@ def _log_lik(given: Any) -> Any:
 
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a reading; those that are arrays came as bytes."""
-    return {
+    """Settings of a reading; those that are arrays came as bytes. Weights keep the F that they were made from."""
+    taken = {
         name: np.frombuffer(one, np.float64) if isinstance(one, bytearray) else said(one) for name, one in given.items()
     }
+    made_from = taken.pop("made_from", None)
+    return taken if made_from is None else {**taken, "alpha": Kept(taken["alpha"], made_from)}
 
 
 def _bounds(made: Any) -> dict[str, Any]:
@@ -186,6 +190,9 @@ def _bounds(made: Any) -> dict[str, Any]:
         "overall": made.lipschitz.overall,
         "epsilon_per_draw": made.epsilon_per_draw,
         "num_draws": made.num_draws,
+        "thresh_quantile": made.thresh_quantile,
+        "weighted_fit": made.weighted_fit,
+        "compared": made.compared,
         "n": made.n,
     }
 

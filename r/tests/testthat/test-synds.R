@@ -26,6 +26,9 @@ test_that("levels stand as the original's do, beside it", {
   declared <- list(sex = list(levels = c("x", "m", "f")), town = list(levels = c("D", "C", "B", "A")))
   made <- alphasynth(declared, table, "Raked", epsilon = 4, delta = 1e-6)
   expect_equal(levels(made$tables[[1]]$sex), c("x", "m", "f"))
+  made$tables[[1]]$sex[made$tables[[1]]$sex == "x"] <- "f"
+  expect_equal(levels(as_synds(made, table)$syn$sex), c("f", "m"))
+  made$tables[[1]]$sex[1] <- "x"
   given <- as_synds(made, table)
   expect_equal(levels(given$syn$sex), c("f", "m", "x"))
   expect_equal(levels(given$syn$town), c("A", "B", "C", "D"))

@@ -74,6 +74,21 @@ test_that("thresh drops draws", {
   kept <- bounds_from(log_lik, thresh = 0.9)
   expect_equal(kept$num_draws, 36)
   expect_equal(kept$overall, sort(apply(abs(log_lik), 1, max))[36])
+  expect_equal(kept$thresh_quantile, unname(quantile(apply(abs(log_lik), 1, max), 0.9)))
+})
+
+test_that("bounds say of which fit they are, and what was not compared", {
+  need_python()
+  log_lik <- likelihoods()
+  expect_output(print(bounds_from(log_lik)), "if these are of the fit without weights")
+  made <- weights_from(log_lik, LW())
+  other <- bounds_from(log_lik * 1.01 - 0.02 * (col(log_lik) %% 7), alpha = made)
+  expect_true(other$compared)
+  expect_output(print(other), "if these are of a fit with these weights")
+  alone <- bounds_from(log_lik, alpha = rep(0.5, ncol(log_lik)))
+  expect_false(alone$compared)
+  expect_output(print(alone), "Not compared: the weights came without")
+  expect_sentence(bounds_from(log_lik, alpha = weights_from(log_lik, SW(0.5))), "found the matrix that the weights were made")
 })
 
 test_that("CW counts records and needs no matrix", {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -39,6 +41,7 @@ from alphasynth.tables.records import Records
 AUDITS = ("density", "draw", "black-box")
 # Distinct rows whose removal is audited unless told; a synthesis audits fewer by itself.
 MOST_ROWS, FEWER_ROWS, FEWEST_ROWS = 400, 48, 4
+TOLD_FROM, LONG = 3, 60.0  # neighbours from which on it is told how long the rest takes, and seconds that are long
 FEWEST_RECORDS = 10  # of which an audit by draws can tell
 TWO_PARTS = (
     "draws that follow a first one (Recentred) have an audit on a public grid, or a black-box one, found another"
@@ -177,13 +180,24 @@ def _density(subject: Subject, replay: Replay, around: Sequence[Neighbour], tell
     own = output(subject.chain, subject.mechanism, subject.target)
     strict = strict_claim(replay.chain)
     delta = AUDIT_DELTA if strict is None else 0.0
-    results = []
+    results, begin = [], time.monotonic()
     for number, neighbour in enumerate(around):
-        tell(f"density audit: neighbour {number + 1:,} of {len(around):,}", number, len(around))
+        doing = f"density audit: neighbour {number + 1:,} of {len(around):,}"
+        tell(doing + to_come(number, len(around), time.monotonic() - begin), number, len(around))
         other = output(subject.bind(neighbour.records(replay.extended)), subject.mechanism, subject.target)
         claim = max(own.claim, other.claim) if strict is None else strict
         results.append(Found(neighbour.name, loss_between(own, other, delta), claim))
     return replace(_worst("density", subject, results, delta), certain=subject.scope != TARGET)
+
+
+def to_come(done: int, of: int, seconds: float) -> str:
+    """How long an audit that took so many seconds so far will take yet, and what to change; empty where not long.
+
+    >>> to_come(10, 280, 30.0)
+    ', about 14 minutes to come (--neighbours N audits fewer)'
+    """
+    left = seconds / done * (of - done) if done >= TOLD_FROM else 0.0
+    return f", about {math.ceil(left / 60)} minutes to come (--neighbours N audits fewer)" if left > LONG else ""
 
 
 def _black_box(

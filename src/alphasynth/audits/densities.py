@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import logsumexp
@@ -60,10 +61,16 @@ class Output:
     """
 
     target: Target
-    at: Weighed
+    weigh: Callable[[Target], Weighed] = field(repr=False)
     claim: float
     part: float = 1.0
     then: Callable[[np.ndarray], Output] | None = field(default=None, repr=False)
+
+    @cached_property
+    @in_64_bit
+    def at(self) -> Weighed:
+        """The distribution on points of its own, made where it is asked for."""
+        return self.weigh(self.target)
 
 
 @in_64_bit
@@ -81,7 +88,7 @@ def output(chain: Chain, mechanism: Mechanism, target: float | None) -> Output:
     weighed = replace(chain, blocks=(replace(problem, sampler=HighestDensity(), num_draws=SET),))
     last = run(np.random.SeedSequence(0), weighed, mechanism, target).fits[-1]
     drawn = Target.of(problem.model, problem.rows, problem.rows.total(last.alpha_distinct * last.records.counts))
-    return Output(drawn, Grid(FINE).weigh(drawn), epsilon_of(last.lipschitz.overall))
+    return Output(drawn, Grid(FINE).weigh, epsilon_of(last.lipschitz.overall))
 
 
 def _in_two_parts(chain: Chain, rule: BW, bound: float) -> Output:
@@ -101,7 +108,7 @@ def _in_two_parts(chain: Chain, rule: BW, bound: float) -> Output:
 def _weighed(problem: Problem, alpha: np.ndarray, claim: float) -> Output:
     alpha = np.where(problem.rows.finite[problem.rows.of], alpha, 0.0)
     drawn = Target.of(problem.model, problem.rows, problem.rows.total(alpha * problem.records.counts))
-    return Output(drawn, weigh_far(drawn), claim)
+    return Output(drawn, weigh_far, claim)
 
 
 @in_64_bit
@@ -131,7 +138,8 @@ def _one_way(one: Output, other: Output, delta: float) -> float:
     """
     some = one.at.probability > 0
     log_p = np.log(one.at.probability[some])
-    mine, theirs = (np.asarray(scores(each.target.model, one.at.u, each.target.data))[some] for each in (one, other))
+    mine = one.at.value[some]
+    theirs = np.asarray(scores(other.target.model, one.at.u, other.target.data))[some]
     loss = mine - np.where(np.isnan(theirs), -np.inf, theirs)
     if isinstance(one.target.model, Bounded | Clipped):
         return epsilon_between(loss + logsumexp(log_p - loss), log_p, delta)

@@ -20,14 +20,14 @@ import numpy as np
 
 from alphasynth.audits.neighbours import Neighbour, recounted
 from alphasynth.inference.contribution import Bounded, weighted
-from alphasynth.inference.density import over_blocks
+from alphasynth.inference.density import log_liks_outside, outside, over_blocks
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.chain import Chain, JointFit
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.lipschitz import extreme_log_liks, larger
 from alphasynth.mechanisms.mechanism import Trail, budget_weights, by_formula
 from alphasynth.mechanisms.rule import Rule, aim_of
-from alphasynth.models.model import Array, Columns, Model, Outside, Rows, capacity
+from alphasynth.models.model import Array, Columns, Model, Rows, capacity
 from alphasynth.privacy.accounting import epsilon_of, part_of, total
 from alphasynth.privacy.divergence import AUDIT_DELTA, gaussian_epsilon, spherical_epsilon
 from alphasynth.tables.records import Records
@@ -245,9 +245,9 @@ def differences(problem: Problem, draws: Draws, changes: np.ndarray) -> np.ndarr
     rows = problem.rows
     by_line = np.zeros((capacity(rows.size), _at_once(rows.size)))
     np.add.at(by_line[:, : changes.shape[1]], rows.of, changes)
-    if isinstance(problem.model, Outside):
+    if outside(problem.model) is not None:
         takes_part = (by_line[: rows.size] != 0).any(axis=1)
-        f = np.where(takes_part, problem.model.log_liks(draws.u, rows.distinct), 0.0)
+        f = np.where(takes_part, log_liks_outside(problem.model, draws.u, rows.distinct), 0.0)
         return f @ by_line[: rows.size, : changes.shape[1]]
     h = np.asarray(_differences(problem.model, draws.u, rows.columns, by_line, np.int64(rows.size)))
     return h[:, : changes.shape[1]]

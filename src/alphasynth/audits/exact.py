@@ -9,8 +9,8 @@ import numpy as np
 from alphasynth.audits.black_box import Tell
 from alphasynth.audits.draws import Found
 from alphasynth.audits.neighbours import Neighbour
+from alphasynth.exact.public_grid import QUANTA, Axis, PublicGrid, cost_of_row, prepare, prior_weights, total_cost
 from alphasynth.inference.contribution import Bounded
-from alphasynth.inference.public_grid import QUANTA, Axis, PublicGrid, cost_of_row, prepare, prior_weights, total_cost
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.tables.records import Records
 
@@ -37,7 +37,8 @@ def exact_losses(
     assert isinstance(model, Bounded)
     assert isinstance(grid, PublicGrid)
     axes = grid.axes(model, problem.rows.columns)
-    own = _cost(bind(records), axes)
+    bound = bind(records)
+    own = _cost(bound, axes)
     weight = own_weights(model, axes, own)
     columns, lines = problem.rows.distinct, problem.rows.of
     shared = prepare(model, axes, columns)
@@ -50,8 +51,8 @@ def exact_losses(
     whole = {*order[:BOUND_WHOLE].tolist(), *(i for i, neighbour in enumerate(around) if neighbour.added)}
     for number, i in enumerate(sorted(whole)):
         tell(f"exact audit: neighbour {number + 1:,} of {len(whole):,} bound whole", number, len(whole))
-        other = _cost(bind(around[i].records(extended)), axes)
-        changes[i] = max(changes[i], loss_of_change(weight, other - own, model.epsilon))
+        change = _change(bound, bind(around[i].records(extended)), axes, own)
+        changes[i] = max(changes[i], loss_of_change(weight, change, model.epsilon))
     return [Found(neighbour.name, loss, model.epsilon) for neighbour, loss in zip(around, changes, strict=True)]
 
 
@@ -60,6 +61,26 @@ def _cost(problem: Problem, axes: tuple[Axis, ...]) -> np.ndarray:
     model, rows = problem.model, problem.rows
     assert isinstance(model, Bounded)
     return total_cost(model, axes, rows.distinct, rows.total(problem.records.counts)[: rows.size])
+
+
+def _change(own: Problem, other: Problem, axes: tuple[Axis, ...], cost: np.ndarray) -> np.ndarray:
+    """By how much sums differ in another database, by point, if `cost` are this one's.
+
+    Lines that are bound alike, to the last bit, cost the same in both, and only what is left of the others is counted.
+    Where the models differ, or what they read, all are.
+    """
+    model, both = own.model, (own.rows.distinct, other.rows.distinct)
+    if model != other.model or {*both[0]} != {*both[1]}:
+        return _cost(other, axes) - cost
+    assert isinstance(model, Bounded)
+    columns = {name: np.concatenate([part[name] for part in both]) for name in both[0]}
+    before, after = (p.rows.total(p.records.counts)[: p.rows.size] for p in (own, other))
+    counts = np.concatenate([-before, after])
+    lines = np.concatenate([column.reshape(len(counts), -1) for column in columns.values()], axis=1)
+    bits = np.ascontiguousarray(lines, np.float64).view(np.int64)  # 0.0 and -0.0 are two lines
+    _, place, of = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+    changed = np.bincount(of.ravel(), counts)
+    return total_cost(model, axes, {name: column[place] for name, column in columns.items()}, changed)
 
 
 def own_weights(model: Bounded, axes: tuple[Axis, ...], cost: np.ndarray) -> np.ndarray:

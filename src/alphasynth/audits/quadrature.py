@@ -35,7 +35,8 @@ def weigh_far(target: Target, along: int | None = None) -> Weighed:
     value = np.asarray(scores(target.model, u, target.data))
     weight = np.where(np.isnan(value), 0.0, np.exp(value - np.nanmax(value))) * cell
     total = weight.sum()
-    return Weighed(u, weight / total, 0.0, 0.0, float(np.nanmax(value) + np.log(total)))
+    log_total = float(np.nanmax(value) + np.log(total))
+    return Weighed(u, weight / total, 0.0, 0.0, log_total, value)
 
 
 def _axis(modes: list[Mode], k: int, along: int) -> Axis:

@@ -12,8 +12,8 @@ from alphasynth.audits.draws import Found, Replay
 from alphasynth.audits.exact import exact_losses
 from alphasynth.audits.neighbours import Neighbour
 from alphasynth.audits.subject import Subject
+from alphasynth.exact.public_grid import PublicGrid
 from alphasynth.inference.contribution import Bounded, bare
-from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.scored import QUANTA, contributions

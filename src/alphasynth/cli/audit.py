@@ -120,7 +120,7 @@ def _refuse_others(wanted: Sequence[str] | None, extra: Sequence[float], neighbo
 
 def _usual(chain: Chain) -> list[str]:
     """The audits that suit a chain."""
-    from alphasynth.inference.public_grid import PublicGrid
+    from alphasynth.exact.public_grid import PublicGrid
 
     first, *others = chain.blocks
     if not others and isinstance(first.sampler, PublicGrid):

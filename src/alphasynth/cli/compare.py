@@ -36,6 +36,7 @@ COMPARED = (
 )
 # Those of whole tables alone, and those of both kinds; all others are of one column.
 OF_TABLES, OF_BOTH = ("columns", "delta", "confirm_public", "response"), ("table", *READING)
+TWIN = ("mean", "phi", "sd", "zeros", "rows")  # public parameters of a simulated table
 FEWEST_ROWS, MOST_ROWS = 2, 10_000_000  # of a twin, which is simulated in memory
 # Families that need nothing declared.
 COUNTS = {name: words for name, words in FAMILIES.items() if "poisson" in name or "negative_binomial" in name}
@@ -201,10 +202,13 @@ def twin_of(given: list[str] | None, needed: tuple[str, ...] = ("mean", "rows"))
             parameters[name.strip()] = float(value)
         except ValueError:
             raise InputError(f"--twin must be NAME=NUMBER, such as mean=100, found {word!r}") from None
-    strange = sorted(set(parameters) - {"mean", "phi", "rows"})
+    strange = sorted(set(parameters) - {*TWIN})
     if strange or not {*needed} <= set(parameters):
-        raise InputError(f"--twin needs mean and rows, and phi for negative_binomial, found {', '.join(parameters)}")
-    if not all(0 < value < math.inf for value in parameters.values()):
+        raise InputError(
+            "--twin needs mean and rows, phi for negative_binomial, sd for numbers and zeros for families that have a "
+            f"share of them, found {', '.join(parameters)}"
+        )
+    if not all(math.isfinite(value) and (value > 0 or name == "mean") for name, value in parameters.items()):
         raise InputError("--twin must have positive numbers, found others")
     rows = parameters.get("rows", FEWEST_ROWS)
     if rows != int(rows) or not FEWEST_ROWS <= rows <= MOST_ROWS:

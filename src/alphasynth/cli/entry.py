@@ -19,6 +19,7 @@ from alphasynth.errors import (
     ReportWarning,
     SamplerWarning,
     StrictWarning,
+    in_lines,
     place,
 )
 from alphasynth.runs.interruption import SIGNALS, Left
@@ -53,7 +54,7 @@ def _run(arguments: list[str]) -> int:
         sentence = " ".join(error.format_message().split())
         return _fail(sentence, BAD_INPUT) if sentence else BAD_INPUT  # a command alone has shown its help
     except InputError as error:
-        return _fail(f"{_spoken(str(error))}{_spent(error)}", BAD_INPUT)
+        return _fail(f"{in_lines([_spoken(sentence) for sentence in error.sentences])}{_spent(error)}", BAD_INPUT)
     except (DiagnosticsError, CalibrationError) as error:
         return _fail(f"{error}{_left(arguments, error)}", FAILED)
     except OSError as error:  # of files, ours or the user's; these words quote no values

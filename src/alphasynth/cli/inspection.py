@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from alphasynth.cli.ledger import Json, print_table
-from alphasynth.cli.options import TABLE, DecimalComma, Delimiter, Encoding, Hive, Thousands
+from alphasynth.cli.options import TABLE, DecimalComma, Delimiter, Encoding, Header, Hive, Thousands
 from alphasynth.cli.report import split
 from alphasynth.errors import InputError
 from alphasynth.privacy.accounting import counted
@@ -19,6 +20,8 @@ from alphasynth.runs.settings import Settings
 
 # A suggestion to a file with this word in its name is a model; to any other, declared columns.
 MODEL = "model"
+# How many synthetic tables the command that goes on asks for.
+TABLES = 5
 
 
 def inspect(
@@ -33,31 +36,52 @@ def inspect(
     public: Annotated[
         list[str] | None, typer.Option(help="With --suggest: columns, comma-separated, that are public.")
     ] = None,
+    response: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --suggest: columns, comma-separated, that matter most: they come last in a model, with all "
+            "others before them, and are the response of declared columns."
+        ),
+    ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     decimal_comma: DecimalComma = None,
     thousands: Thousands = None,
+    header: Header = None,
     hive: Hive = None,
     as_json: Json = False,
 ) -> None:
     """Show a table's columns, types and distinct values, or suggest a model of all; for its holder's eyes only."""
     from alphasynth.tables.csv_files import TextFormat
-    from alphasynth.tables.opening import open_table
+    from alphasynth.tables.opening import is_database, open_table
 
-    text = TextFormat(delimiter, encoding or Settings.encoding, decimal_comma=bool(decimal_comma), thousands=thousands)
+    text = TextFormat(
+        delimiter,
+        encoding or Settings.encoding,
+        decimal_comma=bool(decimal_comma),
+        thousands=thousands,
+        header=bool(header),
+    )
     opened = open_table(table, text=text, hive=bool(hive))
-    if suggest is not None and MODEL not in suggest.name.lower():
-        if public:
+    if suggest is not None:
+        read = {"--delimiter": delimiter, "--encoding": encoding, "--thousands": thousands}
+        words = [word for option, value in read.items() if value for word in (option, value)]
+        words += ["--decimal-comma"] * bool(decimal_comma) + ["--header"] * bool(header) + ["--hive"] * bool(hive)
+        shown = "TABLE" if is_database(table) else table  # an address may hold a password
+        start = _Start(suggest, shlex.join(["alphasynth", "synthesize", shown, *words]), split(response) or ())
+        if MODEL in suggest.name.lower():
+            _suggest_model(opened, start, split(public) or ())
+        elif public:
             raise InputError(
                 "--public must go with a model, found declared columns: leave public columns out of them, or write "
                 f"to a file with {MODEL!r} in its name"
             )
-        _suggest_columns(opened, suggest)
+        else:
+            _suggest_columns(opened, start)
         return
-    if suggest is not None:
-        _suggest(opened, suggest, split(public) or ())
-        return
-    from alphasynth.tables.inspection import inspect_table
+    if response:
+        raise InputError("--response must go with --suggest, found none")
+    from alphasynth.suggestions.profile import inspect_table
 
     profile = inspect_table(opened)
     if as_json:
@@ -71,36 +95,64 @@ def inspect(
     typer.echo("Families of a column of counts by itself; --suggest FILE declares all columns, for a whole table.")
 
 
-def _suggest_columns(table: Any, path: Path) -> None:
-    """Write declared columns and say what to do with them; names of columns only."""
-    from alphasynth.raking.suggestion import suggest_columns, write_columns
+class _Start(NamedTuple):
+    """Where a suggestion goes, how the command that uses it begins, and which columns matter most."""
 
-    suggestion = suggest_columns(table)
-    write_columns(suggestion, path)
-    typer.echo(f"{path}: {counted(len(suggestion.columns.names), 'column')} declared (confidential until checked)")
-    for name, why in suggestion.left_out:
-        typer.echo(f"left out: {name} ({why})")
-    typer.echo(
-        "Levels, labels, limits, decimals and gaps were read off the table, and are listed so (read_off_the_table): "
-        "check that they may be told, and take out of these lists what may, or confirm it on the command line. Raked "
-        "refuses the rest.\n"
-        f"alphasynth synthesize TABLE --columns {path} --epsilon 4 --delta 1e-9 --confirm-public "
-        "NAME,... --m 5 --out RUN"
-    )
+    path: Path
+    command: str
+    response: Sequence[str]
+
+    def written(
+        self, what: str, left_out: Sequence[tuple[str, str]], last: str, facts: str, doubts: Sequence[tuple[str, str]]
+    ) -> None:
+        """Say what was written, what it leaves out, what to look at and what matters most; names of columns only."""
+        typer.echo(f"{self.path}: {what} (confidential until checked)")
+        for name, why in left_out:
+            typer.echo(f"left out: {name} ({why})")
+        for name, why in doubts:
+            typer.echo(f"look at: {name} ({why})")
+        typer.echo(last)
+        typer.echo(
+            f"{facts} were read off the table, and are listed so (read_off_the_table): check that they may be told, "
+            "take out of the file what may not, and confirm the rest. A strict mechanism refuses what nobody has "
+            "confirmed. Then:"
+        )
+
+    def then(self, options: Sequence[str], unit: tuple[str, int] | None) -> None:
+        """Say which command makes tables of it."""
+        units = [] if unit is None else ["--unit", unit[0], "--max-rows", str(unit[1])]
+        typer.echo(f"{self.command} {shlex.join([*options, '--confirm-public', 'all', *units])} --out RUN")
 
 
-def _suggest(table: Any, path: Path, public: Sequence[str]) -> None:
-    """Write a suggestion and say what to do with it; names of columns only."""
-    from alphasynth.models.suggestion import suggest_model, write_suggestion
+def _suggest_columns(table: Any, start: _Start) -> None:
+    """Write declared columns and say what to do with them."""
+    from alphasynth.planning.table_waits import words_of
+    from alphasynth.suggestions.columns import suggest_columns, write_columns
 
-    suggestion = suggest_model(table, public)
-    write_suggestion(suggestion, path)
-    typer.echo(f"{path}: a model of {counted(len(suggestion.model.columns), 'column')} (confidential until checked)")
-    for name, why in suggestion.left_out:
-        typer.echo(f"left out: {name} ({why})")
-    typer.echo(
-        "Levels, labels, limits, decimals, gaps, families and formulas were read off the table, and are listed so "
-        "(read_off_the_table): check that they may be told, and take out of these lists what may, or confirm it on the "
-        "command line. A strict mechanism refuses the rest.\n"
-        f"alphasynth synthesize TABLE --model {path} --confirm-public NAME,... ..."
-    )
+    suggestion = suggest_columns(table, start.response)
+    write_columns(suggestion, start.path)
+    last = f"What matters most: {', '.join(start.response) or 'nothing named'} (--response NAME,... says)."
+    columns = counted(len(suggestion.columns.names), "column")
+    facts = "Levels, labels, limits, decimals and gaps"
+    start.written(f"{columns} declared", suggestion.left_out, last, facts, suggestion.doubts)
+    if said := words_of(suggestion.columns.declared, table.count(suggestion.columns.names[0]), TABLES):
+        typer.echo(f"With it a run is long: {said}.")
+    words = ["--columns", str(start.path), "--epsilon", "4", "--delta", "1e-9", "--m", str(TABLES)]
+    start.then(words, suggestion.unit)
+
+
+def _suggest_model(table: Any, start: _Start, public: Sequence[str]) -> None:
+    """Write a model and say what to do with it."""
+    from alphasynth.planning.waits import expected
+    from alphasynth.suggestions.model import suggest_model, write_suggestion
+
+    suggestion = suggest_model(table, public, start.response)
+    write_suggestion(suggestion, start.path)
+    names = suggestion.model.names
+    last = f"Last comes {names[-1]!r}, which may depend on all before it; --response NAME puts another there."
+    facts = "Levels, labels, limits, decimals, gaps, families and formulas"
+    start.written(f"a model of {counted(len(names), 'column')}", suggestion.left_out, last, facts, ())
+    if said := expected(suggestion.model, "BW").words:
+        typer.echo(f"With it a run is long: {said}.")
+    released = ["--public", ",".join(public)] if public else []
+    start.then(["--model", str(start.path), *released, "--epsilon", "4", "--m", str(TABLES)], suggestion.unit)

@@ -23,7 +23,7 @@ ledger_app = typer.Typer(
 LedgerOption = Annotated[
     Path | None, typer.Option("--ledger", help="Ledger file; by default the one next to the run or in this folder.")
 ]
-STATES = {"lost": "written, folder lost"}
+STATES = {"lost": "begun, folder lost"}
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -160,7 +160,7 @@ def ledger_clear(
 ) -> None:
     """Clear a reservation whose run is gone (on another machine, say), or a seeded run, which is not for release.
 
-    A run that has begun to write counts for good: its tables may be in someone's hands.
+    A run that has drawn noise or begun to write counts for good: its tables may be in someone's hands.
     """
     from alphasynth.runs.folder import UNSETTLED, is_alive, reconcile
 

@@ -26,12 +26,18 @@ DecimalComma = Annotated[
 Thousands = Annotated[
     str | None, typer.Option(help="Of a text file: what stands between thousands: a point, a comma, a space or '.")
 ]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header", help="Of a text file or sheet: its first line holds names, though it looks like a record."
+    ),
+]
 Hive = Annotated[
     bool | None,
     typer.Option("--hive", help="Of a folder of Parquet files: keys in folders' names (year=2024) are columns."),
 ]
 # How a table is read: options of all commands that take one.
-READING = ("delimiter", "encoding", "decimal_comma", "thousands", "hive")
+READING = ("delimiter", "encoding", "decimal_comma", "thousands", "header", "hive")
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 # Options of commands that hold several words with commas between.
 LISTS = ("public", "range", "whole", "decimals", "missing", "confirm_public")

@@ -70,7 +70,7 @@ def plan(
             like=None if like is None else open_table(like),
             confirm_public=split(confirm_public) or (),
             processes=min(os.cpu_count() or 1, MOST_PROCESSES),
-            tell=lambda done, of: tell(Stage("running on stand-ins", done, of)),
+            tell=lambda done, of: tell(Stage(f"run {done:,} of {of:,} on stand-ins", done, of)),
         )
         noise = made.table(epsilon, delta)
         page = render(made)

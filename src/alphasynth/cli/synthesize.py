@@ -14,7 +14,7 @@ import typer
 
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
 from alphasynth.cli.ledger import Json, LedgerOption
-from alphasynth.cli.options import TABLE, DecimalComma, Delimiter, Encoding, Hive, Quiet, Thousands, settings_of
+from alphasynth.cli.options import TABLE, DecimalComma, Delimiter, Encoding, Header, Hive, Quiet, Thousands, settings_of
 from alphasynth.privacy.accounting import counted
 from alphasynth.runs.interruption import SIGNALS
 from alphasynth.runs.settings import Settings, read_config
@@ -158,6 +158,7 @@ def synthesize(
     encoding: Encoding = None,
     decimal_comma: DecimalComma = None,
     thousands: Thousands = None,
+    header: Header = None,
     hive: Hive = None,
     csv_safe: Annotated[
         bool | None,
@@ -204,6 +205,8 @@ def synthesize(
     with shown_on(sys.stderr, quiet, SIGNALS) as tell:
         from alphasynth.runs.run import run
 
+        if not quiet:
+            _say_wait(settings)
         _use_cache()
         finished = run(settings, tell, SIGNALS)
     try:
@@ -228,6 +231,26 @@ def _free(path: Path) -> Path:
         number += 1
         free = path.with_name(f"{path.name}-{number}")
     return free
+
+
+def _say_wait(settings: Settings) -> None:
+    """Say before it starts that a run will take long, and what makes it slow."""
+    from alphasynth.errors import InputError
+    from alphasynth.planning import table_waits, waits
+    from alphasynth.runs.from_settings import front_and_table, front_of
+    from alphasynth.synthesizer import Synthesizer
+
+    try:
+        front = front_of(settings)
+        if isinstance(front, Synthesizer):
+            said = waits.expected(front.model, front.mechanism.label).words
+        else:
+            rows = front_and_table(settings)[1].count(front.columns.names[0])
+            said = table_waits.words_of(front.columns.declared, rows, settings.m * settings.tables_per_draw)
+    except InputError:
+        return  # the run says all that is wrong, with what is wrong with its table
+    if said:
+        typer.echo(f"alphasynth: {said}", err=True)
 
 
 def _use_cache() -> None:

@@ -37,8 +37,9 @@ def tune(
     twin: Annotated[
         list[str] | None,
         typer.Option(
-            help="Public parameters of the simulated table, mean=100,phi=12,rows=1000: those not given are stand-ins, "
-            "but for rows, of which it has as many as TABLE."
+            help="Public parameters of the simulated table, mean=100,phi=12,rows=1000; sd for normal, log_normal and "
+            "gamma, zeros (a share) for families in two parts. Those not given are stand-ins, by --range where there "
+            "is one; of rows it has as many as TABLE, and the values of its --public columns."
         ),
     ] = None,
     on_table: Annotated[
@@ -50,7 +51,11 @@ def tune(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Turn one number of a mechanism and show Delta against utility; on a simulated twin, unless told otherwise."""
+    """Turn one number of a mechanism and show Delta against utility; on a simulated twin, unless told otherwise.
+
+    It needs --formula and --family; CW needs radii too (--sweep radius=5,10), or what suggests some: --range, or a
+    public mean (--twin mean=...).
+    """
     given = {name: value for name, value in as_settings(options).items() if value is not None}
     if twin is not None and on_table:
         raise InputError("tune must have a twin or --on-table, which spends privacy, found both")

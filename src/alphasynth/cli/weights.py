@@ -12,13 +12,14 @@ import typer
 from alphasynth.cli.ledger import Json
 from alphasynth.cli.options import as_settings
 from alphasynth.errors import InputError
-from alphasynth.privacy.accounting import counted, round_up
+from alphasynth.privacy.accounting import counted
 
 if TYPE_CHECKING:
-    from alphasynth.likelihoods.weights import Bounds
+    from alphasynth.likelihoods.bounds import Bounds
 
+CLAIM = "An estimate for this table, asymptotic (the paper's claim); not differential privacy for all tables."
 RULES = ("LW", "CW", "SW", "Reweight")
-TAKEN = ("scale", "shift", "radius", "relative", "within", "k", "keep_zeros", "alpha")
+TAKEN = ("scale", "shift", "radius", "relative", "within", "k", "keep_zeros", "alpha", "match", "by")
 Matrix = Annotated[
     list[Path] | None,
     typer.Argument(
@@ -52,7 +53,9 @@ Name = Annotated[str, typer.Option(help="What the log-likelihoods are called whe
 def weights(
     *,
     log_lik: Matrix = None,
-    rule: Annotated[str, typer.Option(help=f"{', '.join(RULES)}.")] = "LW",
+    rule: Annotated[
+        str, typer.Option(help=f"{', '.join(RULES)}; SW takes --alpha, or --match DELTA --by formula.")
+    ] = "LW",
     out: Annotated[Path, typer.Option(help="File to write, .csv or .parquet; confidential.")],
     options: dict[str, Any],
     weights: AlphaFile = None,
@@ -67,7 +70,7 @@ def weights(
 ) -> None:
     """Weights alpha from log-likelihoods that another program computed; what is written and printed is confidential."""
     _check_weighted(weighted, weights)
-    from alphasynth.likelihoods.files import check_out, read_weights, write_weights
+    from alphasynth.likelihoods.files import check_out, read_kept, write_weights
     from alphasynth.likelihoods.weights import weights_from
     from alphasynth.mechanisms.named import named_rule
 
@@ -75,7 +78,7 @@ def weights(
     made = weights_from(
         log_lik,
         named_rule(rule, **as_settings(options)),
-        None if weights is None else read_weights(weights),
+        None if weights is None else read_kept(weights),
         table,
         response,
         weighted=weighted,
@@ -107,14 +110,14 @@ def bound(
 ) -> None:
     """The Lipschitz bound, and epsilon, of a fit from its log-likelihoods and its weights; confidential."""
     _check_weighted(weighted, weights)
-    from alphasynth.likelihoods.files import check_out, read_weights, write_bounds
+    from alphasynth.likelihoods.files import check_out, read_kept, write_bounds
     from alphasynth.likelihoods.weights import bounds_from
 
     if out is not None:
         check_out(out)
     found = bounds_from(
         log_lik,
-        None if weights is None else read_weights(weights),
+        None if weights is None else read_kept(weights),
         weighted,
         thresh,
         densities,
@@ -146,19 +149,16 @@ def _say(found: Bounds | None, as_json: bool, n: int, out: Path | None) -> None:
             told = isfinite(delta)
             facts |= {"draws": found.num_draws, "delta": delta if told else None}
             facts |= {"epsilon_per_draw": epsilon if told else None}
-            facts |= {"draws_dropped": int((~found.kept).sum()), "scope": "instance"}
+            facts |= {"draws_dropped": int((~found.kept).sum()), "thresh_quantile": found.thresh_quantile}
+            facts |= {"scope": "instance", "if_the_fit_had": "these weights" if found.weighted_fit else "no weights"}
+            facts |= {"weights_compared": found.compared if found.weighted_fit else None}
         typer.echo(json.dumps(facts | file, indent=2))
         return
     if found is None:
         return
-    if not isfinite(found.lipschitz.overall):
-        typer.echo("Some draws make some records impossible (-inf): their new weights are 0, and the fit has no bound.")
-        return
-    typer.echo(
-        f"The fit of these log-likelihoods ({counted(found.num_draws, 'draw')}, {counted(found.n, 'record')}): Delta "
-        f"{round_up(found.lipschitz.overall)}, epsilon {round_up(found.epsilon_per_draw)} for each draw released."
-    )
-    if not found.kept.all():
-        dropped = int((~found.kept).sum())
-        typer.echo(f"{counted(dropped, 'draw')} above --thresh are not counted: they must not be released.")
-    typer.echo("An estimate for this table, asymptotic (the paper's claim); not differential privacy for all tables.")
+    from alphasynth.likelihoods.bounds import in_words
+
+    for sentence in in_words(found):
+        typer.echo(sentence)
+    if isfinite(found.lipschitz.overall):
+        typer.echo(CLAIM)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, combinations
@@ -14,6 +14,7 @@ import numpy as np
 from alphasynth.errors import InputError
 from alphasynth.evaluation.values import as_text, is_numeric, plain, present
 from alphasynth.models.formula import Formula, compute_terms, learn_terms
+from alphasynth.models.terms import only_coded
 from alphasynth.tables.records import Records
 
 MOST_TERMS = 500
@@ -82,8 +83,13 @@ def all_associations(records: Records, wanted: Sequence[Pair]) -> list[float]:
 
 
 def numbers_of(column: Any) -> np.ndarray:
-    """A column's numbers."""
-    return np.asarray(column, np.float64)
+    """A column's numbers; of truth values, also as words, 0 and 1."""
+    return np.asarray(column, np.float64) if is_numeric(column) else (as_text(column) == "true").astype(np.float64)
+
+
+def is_regressed(column: Any) -> bool:
+    """Whether a column can be a regression's response: numbers, or truth values."""
+    return is_numeric(column) or np.asarray(column).dtype.kind == "b"
 
 
 def codes_of(column: Any) -> np.ndarray:
@@ -139,19 +145,19 @@ class Regression:
 def regress(formula: str, confidential: Records, tables: list[Records]) -> Regression:
     """The same regression on the confidential table and on each synthetic one.
 
-    Logistic for a response of two values 0 and 1, log-linear with a free dispersion (quasi-Poisson) for counts, least
-    squares otherwise, as the confidential response decides; "negative binomial: y ~ x" and its like say which. Raises
-    `InputError` where it cannot be fitted.
+    Logistic for a response of truth values or of 0 and 1, log-linear with a free dispersion (quasi-Poisson) for counts,
+    least squares otherwise, as the confidential response decides; "negative binomial: y ~ x" and its like say which.
+    Rows without a response take no part. Raises `InputError` where it cannot be fitted.
     """
     asked, parsed = _parse(formula)
     all_tables = [confidential, *tables]
     response = confidential.columns.get(parsed.response)
-    if response is None or not is_numeric(response):
+    if response is None or not is_regressed(response):
         raise InputError(f"the response of a regression must be a numeric column, found {parsed.response!r}")
     missing = [n for n in (parsed.response, *parsed.covariates) if any(n not in t.columns for t in all_tables)]
     if missing:
         raise InputError(f"a regression must use columns that are compared, found {missing[0]!r}")
-    frames = _frames(parsed.covariates, all_tables)
+    frames = _frames(parsed.covariates, only_coded(parsed.factors.values()), all_tables)
     # What terms learn (a mean to centre by) they learn from the confidential records, and all tables use it.
     spec, first = learn_terms(parsed, frames[0], confidential.counts)
     terms = tuple(spec.column_names)
@@ -160,11 +166,8 @@ def regress(formula: str, confidential: Records, tables: list[Records]) -> Regre
     # One table's at a time: of a wide table each takes much memory.
     others = (np.asarray(compute_terms(spec, frame), np.float64) for frame in frames[1:])
     matrices = chain([first], others)
-    kind = asked or _kind(numbers_of(response))
-    fits = [
-        _fit(kind, numbers_of(records.columns[parsed.response]), X, records.counts)
-        for records, X in zip(all_tables, matrices, strict=True)
-    ]
+    kind = asked or _kind(numbers_of(response)[present(confidential, parsed.response)])
+    fits = [fit_terms(kind, records, parsed.response, X) for records, X in zip(all_tables, matrices, strict=True)]
     return Regression(parsed.text, kind, terms, *(np.array(part) for part in zip(*fits, strict=True)))
 
 
@@ -183,8 +186,8 @@ def _parse(formula: str) -> tuple[str | None, Formula]:
         raise InputError(f"a regression's {error}") from None
 
 
-def _frames(names: Sequence[str], all_tables: Sequence[Records]) -> list[Any]:
-    """The covariates of each table; categories have one order in all, those that every table has first.
+def _frames(names: Sequence[str], coded: Collection[str], all_tables: Sequence[Records]) -> list[Any]:
+    """The covariates of each table; categories and codes have one order in all, those that every table has first.
 
     The first one is what the others are measured against, so it must be there in every table.
     """
@@ -193,7 +196,9 @@ def _frames(names: Sequence[str], all_tables: Sequence[Records]) -> list[Any]:
     frames: list[dict[str, Any]] = [{} for _ in all_tables]
     for name in names:
         columns: list[Any] = [plain(records.columns[name]) for records in all_tables]
-        if columns[0].dtype.kind != "f":
+        if name in coded or columns[0].dtype.kind != "f":
+            if all(c.dtype.kind == "f" and (np.abs(c) < 2**31).all() and (c % 1 == 0).all() for c in columns):
+                columns = [column.astype(np.int32) for column in columns]  # a term is C(g)[T.2], not C(g)[T.2.0]
             everywhere = set.intersection(*(set(column.tolist()) for column in columns))
             levels = sorted(
                 set().union(*(set(column.tolist()) for column in columns)), key=lambda x: (x not in everywhere, x)
@@ -206,20 +211,32 @@ def _frames(names: Sequence[str], all_tables: Sequence[Records]) -> list[Any]:
 
 
 def _kind(response: np.ndarray) -> str:
-    if (response == np.floor(response)).all() and (response >= 0).all():
+    if len(response) and (response == np.floor(response)).all() and (response >= 0).all():
         return LOGISTIC if response.max() <= 1 else LOG_LINEAR
     return LEAST_SQUARES
 
 
+def fit_terms(kind: str, records: Records, response: str, X: np.ndarray) -> np.ndarray:
+    """Coefficients of a design (distinct rows, terms), their variances and robust ones, (3, terms).
+
+    NaN for those that a table does not determine. Rows without a response take no part.
+    """
+    there = present(records, response)
+    return _fit(kind, numbers_of(records.columns[response])[there], X[there], records.counts[there])
+
+
 def _fit(kind: str, y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Coefficients, their variances and robust ones (3, terms); NaN for those that a table does not determine."""
+    import statsmodels.tools.sm_exceptions  # noqa: F401 # which sets filters of warnings as it is imported: before ours
+
     found = np.full((3, X.shape[1]), np.nan)
+    if not len(y):
+        return found
     if kind != LEAST_SQUARES and ((y < 0).any() or (kind == LOGISTIC and (y > 1).any())):
         return found  # no mean of such a model can be these values
     largest = np.abs(X).max(axis=0)
     scale = np.where(largest > 0, largest, 1.0)
     scaled = X / scale
-    kept = _determined(scaled, counts)
+    kept = determined(scaled, counts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of separation and the like: what comes of it shows in the variances
         try:
@@ -271,7 +288,7 @@ def _negative_binomial(y: np.ndarray, X: np.ndarray, counts: np.ndarray) -> Any:
     return fitted(float(found.x), start)
 
 
-def _determined(X: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def determined(X: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Which columns are no combination of those before them."""
     root = np.sqrt(counts)[:, None] * X
     lengths = np.linalg.norm(root, axis=0)

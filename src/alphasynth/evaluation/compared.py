@@ -153,7 +153,7 @@ class Coefficient:
 class Share:
     """The share of rows at one level of a column, in the confidential table and in the synthetic ones (mean).
 
-    `error` is the standard error of their difference.
+    `error` is the standard error of their difference, `interval` the combined one of the synthetic share.
     """
 
     column: str
@@ -161,6 +161,7 @@ class Share:
     confidential: float
     synthetic: float
     error: float = float("nan")
+    interval: Interval | None = None
 
     @property
     def apart(self) -> float:

@@ -164,9 +164,10 @@ def combine(
         freedom = np.inf
     variance, uncertain = sampling + between / m, between / m
     if scalar == SPREAD:
-        within = float(np.mean(variances)) * m / len(q)
+        # W rows/n - W over a draw's tables, which of tables of n rows is 0 and nothing that rounding leaves.
+        more = float(np.mean(np.asarray(variances, np.float64) * (np.asarray(rows) / n - m / len(q))))
         # No floor under the difference: B is as often too small as too large, and Student's t has room for both.
-        variance, uncertain = max(between - within + sampling, 0.0) + between / m, (1 + 1 / m) * between
+        variance, uncertain = max(between + more, 0.0) + between / m, (1 + 1 / m) * between
     if m > 1 and between > 0:
         freedom = (m - 1) * (variance / uncertain) ** 2
     reach = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * variance**0.5

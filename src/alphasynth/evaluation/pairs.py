@@ -86,7 +86,7 @@ def _largest_first(found: Sequence[Difference]) -> tuple[Difference, ...]:
 def cut(cells: Cells, tables: Sequence[Records]) -> Cut:
     """A column of each table, cut into its blocks."""
     ends = np.full((cells.blocks, 2), np.nan)
-    if cells.nominal:
+    if cells.text:
         labels = [str(level) for level in cells.levels]
     else:
         numbers = cells.block[: len(cells.lower)]
@@ -101,7 +101,7 @@ def cut(cells: Cells, tables: Sequence[Records]) -> Cut:
 def _codes(cells: Cells, table: Records) -> np.ndarray:
     """The cell of each distinct row; what files do to the last digit puts no value beyond the cells."""
     column, most = table.columns[cells.name], cells.size - 1 - cells.gap
-    if cells.nominal:
+    if cells.text:
         levels, place = np.unique(as_text(column), return_inverse=True)
         known = {str(level): i for i, level in enumerate(cells.levels)}
         codes = np.array([known.get(level, most) for level in levels.tolist()])[place]

@@ -8,6 +8,7 @@ import numpy as np
 
 from alphasynth.evaluation.chance import share_error
 from alphasynth.evaluation.compared import Share
+from alphasynth.evaluation.intervals import Interval, combine
 from alphasynth.evaluation.values import as_text, is_numeric, present
 from alphasynth.tables.records import Records
 
@@ -21,18 +22,49 @@ def has_few_values(records: Records, name: str) -> bool:
     return 1 < len(values) <= FEW_VALUES and records.n >= 5 * len(values)
 
 
-def shares_of(name: str, records: Records, tables: Sequence[Records]) -> list[Share]:
-    """Shares of a column's levels, the commonest first, of the rows that have a value."""
+def shares_of(
+    name: str,
+    records: Records,
+    tables: Sequence[Records],
+    draws: Sequence[int] | None = None,
+    scalar: float | str | None = None,
+) -> list[Share]:
+    """Shares of a column's levels, the commonest first, of the rows that have a value.
+
+    `draws` and `scalar` say how the tables were drawn, as `combine` takes them.
+    """
     own = level_shares(records, name)
     others = [level_shares(table, name) for table in tables]
     levels = dict.fromkeys([*own, *(level for other in others for level in other)])
-    found = [(v, own.get(v, 0.0), float(np.mean([o.get(v, 0.0) for o in others]))) for v in levels]
+    found = [(v, own.get(v, 0.0), np.array([other.get(v, 0.0) for other in others])) for v in levels]
     n, rows = _rows_of(records, name), sum(_rows_of(table, name) for table in tables)
     # Which levels are shown, rows of all tables together say: the commonest of one table would be rarer in any other.
-    found.sort(key=lambda each: -(each[1] * n + each[2] * rows))
+    found.sort(key=lambda each: -(each[1] * n + each[2].mean() * rows))
     shown, rest = sorted(found[:MOST_SHOWN], key=lambda each: -each[1]), found[MOST_SHOWN:]
-    found = [*shown, *([(f"{len(rest)} others", sum(s[1] for s in rest), sum(s[2] for s in rest))] if rest else [])]
-    return [Share(name, level, one, other, share_error(one, n, other, rows)) for level, one, other in found]
+    if rest:
+        shown.append((f"{len(rest)} others", sum(each[1] for each in rest), np.sum([each[2] for each in rest], axis=0)))
+    sizes = [(_rows_of(table, name), table.n) for table in tables]
+    made = []
+    for level, one, by_table in shown:
+        other = float(by_table.mean())
+        interval = _interval(by_table, sizes, records.n, draws, scalar)
+        made.append(Share(name, level, one, other, share_error(one, n, other, rows), interval))
+    return made
+
+
+def _interval(
+    shares: np.ndarray,
+    sizes: Sequence[tuple[int, int]],
+    n: int,
+    draws: Sequence[int] | None,
+    scalar: float | str | None,
+) -> Interval | None:
+    """The combined interval of a share, between 0 and 1; `sizes` are rows with a value, and all, of each table."""
+    variances = [
+        p * (1 - p) / (known - 1) if known > 1 else np.nan for p, (known, _) in zip(shares, sizes, strict=True)
+    ]
+    found = combine(shares.tolist(), variances, [rows for _, rows in sizes], n, draws, scalar).interval
+    return None if found is None else Interval(max(found.low, 0.0), min(found.high, 1.0))
 
 
 def _rows_of(records: Records, name: str) -> int:

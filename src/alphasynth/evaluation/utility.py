@@ -164,7 +164,7 @@ def evaluate(
             share
             for name in records.columns
             if name not in public and (not is_numeric(records.columns[name]) or has_few_values(records, name))
-            for share in shares_of(name, records, tables)
+            for share in shares_of(name, records, tables, draws, scalar)
         ),
         weighted=tuple(
             _weighted(survey_weights, [n for n in compared if n != survey_weights], records, tables, quantiles)

@@ -22,6 +22,7 @@ from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.guide import draw_guide
 from alphasynth.mechanisms.mechanism import Trail
 from alphasynth.mechanisms.rules import BW, CW, LW, SW, Reweight
+from alphasynth.models.stan_model import StanModel
 from alphasynth.privacy.accounting import epsilon_of, times
 from alphasynth.privacy.randomness import Key
 from alphasynth.synthesis.preparation import bind
@@ -95,6 +96,8 @@ def open_explored(key: Key, synthesizer: Synthesizer, records: Records, start: S
         raise InputError(
             f"explore takes tables of at most {MOST_ROWS:,} distinct rows, found more: a twin (--twin) may have fewer"
         )
+    if any(isinstance(column.own, StanModel) for column in synthesizer.model.columns):
+        raise InputError("explore takes a built-in family or an OwnModel of NumPyro's, found a Stan program")
     bound = _with_draws(bind(synthesizer, synthesizer.model, records))
     if len(bound.chain.blocks) > 1 or isinstance(bound.chain.one.model, PartlyHeld | SurveyWeighted):
         raise InputError(f"{ONE} without gaps and in one part, found one that is modelled in parts")

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.errors import InputError, require_positive
-from alphasynth.inference.wrapping import PartlyHeld
+from alphasynth.inference.wrapping import HIGH, LOW, Clipped, PartlyHeld
 from alphasynth.models.model import (
     PEAK,
     TAKES_PART,
@@ -123,6 +123,18 @@ class CensoredAt:
     def scaled(self, model: Model, theta: Theta, columns: Columns) -> Array:
         """a (f - f*) by row."""
         return self.a * (model.log_lik(theta, columns) - columns[PEAK])
+
+
+def clipped_form(model: Model, columns: Columns) -> tuple[Model, Columns, float]:
+    """What adds the same as a censored contribution, but for a constant by row: a clipped line, and its factor a.
+
+    Its limits are columns, so that a program compiled for one epsilon serves all. Other models stay, with a of 1.
+    """
+    if not isinstance(model, Bounded) or not isinstance(model.contribution, CensoredAt):
+        return model, columns, 1.0
+    a, peak = model.contribution.a, np.asarray(columns[PEAK])
+    others = {name: column for name, column in columns.items() if name != PEAK}
+    return Clipped(model.model), {**others, LOW: peak - model.epsilon / a, HIGH: peak}, a
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphasynth.inference.contribution import weighted
-from alphasynth.models.model import Array, Columns, Model, Rows
+from alphasynth.inference.contribution import Bounded, weighted
+from alphasynth.inference.wrapping import Clipped
+from alphasynth.models.model import Array, Columns, Model, Outside, Rows
+from alphasynth.stan.program import LOG_LIK
 
 BLOCK = 32  # rows, under many draws at a time: 1 MB for 4,000 draws, which stays in a core's cache
 WIDE_BLOCK = 256  # rows, under one draw at a time
+AT_A_TIME = 256  # draws
+AT_ONCE = 1 << 20  # log-likelihoods of another program
 State = TypeVar("State")
 
 
@@ -90,6 +94,54 @@ def log_density(model: Model, draws: Array, data: Data) -> Array:
 
     prior = jax.vmap(model.prior.log_density)(draws)
     return prior + over_blocks((data.columns, data.weight), data.size, step, jnp.zeros(len(draws)))
+
+
+def log_densities(model: Model, draws: np.ndarray, data: Data) -> np.ndarray:
+    """`log_density` (S,) of any number of draws u (S, D), so many at a time that one compiled program serves all."""
+    if outside(model) is not None:
+        return np.sum(log_parts(model, draws, data), axis=0)
+    padded = np.concatenate([draws, np.repeat(draws[-1:], -len(draws) % AT_A_TIME, axis=0)])
+    parts = [_log_density(model, padded[i : i + AT_A_TIME], data) for i in range(0, len(padded), AT_A_TIME)]
+    return np.concatenate([np.asarray(part) for part in parts])[: len(draws)]
+
+
+_log_density = jax.jit(log_density, static_argnames="model")
+
+
+def outside(model: Model) -> Outside | None:
+    """The model that another program computes, by itself or within what bounds it; None of models of ours."""
+    while isinstance(model, Bounded | Clipped):
+        model = model.model
+    return model if isinstance(model, Outside) else None
+
+
+def log_liks_outside(model: Model, u: np.ndarray, columns: Columns) -> np.ndarray:
+    """f (S, rows) at coordinates (S, D), bounded as the model says, of what another program computes."""
+    inside = outside(model)
+    assert inside is not None, "asked before"
+    if isinstance(model, Outside):
+        return model.log_liks(u, columns)
+    found, many = [], max(1, AT_ONCE // len(columns["y"]))
+    for first in range(0, len(u), many):
+        f = inside.known_log_liks(u[first : first + many], columns)
+        # To a power of two of points: operations are compiled for each number of them.
+        full = np.concatenate([f, np.repeat(f[-1:], (1 << (len(f) - 1).bit_length()) - len(f), axis=0)])
+        found.append(np.asarray(model.log_lik({LOG_LIK: full}, columns))[: len(f)])
+    return np.concatenate(found)
+
+
+def log_parts(model: Model, u: np.ndarray, data: Data) -> tuple[np.ndarray, np.ndarray]:
+    """Log prior and log-pseudo-likelihood (S,) of what another program computes; -inf and 0 without prior density."""
+    inside, size = outside(model), int(data.size)
+    assert inside is not None, "asked before"
+    prior = inside.log_priors(u)
+    some = np.isfinite(prior)
+    own = np.zeros(len(u))
+    if some.any():
+        part = np.asarray(data.weight)[:size] > 0
+        columns = {name: np.asarray(column)[:size][part] for name, column in data.columns.items()}
+        own[some] = log_liks_outside(model, u[some], columns) @ np.asarray(data.weight)[:size][part]
+    return prior, own
 
 
 def derivatives(model: Model, u: Array, data: Data) -> tuple[Array, Array, Array]:

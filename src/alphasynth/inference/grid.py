@@ -23,13 +23,17 @@ MOST_RESIZINGS = 20
 
 
 class Weighed(NamedTuple):
-    """Points u (points^D, D), their probabilities, the mass at the rim, the spacing, and the log of the integral."""
+    """Points u (points^D, D), their probabilities, the mass at the rim, the spacing, and the log of the integral.
+
+    `value` is the log density at the points.
+    """
 
     u: np.ndarray
     probability: np.ndarray
     edge_mass: float
     spacing: float
     log_total: float
+    value: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,8 @@ class Grid:
             spacing = float((step / spread).max())
         cell = float(np.log(step).sum() + np.linalg.slogdet(factor)[1])
         log_total = float(value.max() + np.log(weight.sum()) + cell)
-        return Weighed(centre + z @ factor.T, probability, float(probability[rim].sum()), spacing, log_total)
+        u, edge_mass = centre + z @ factor.T, float(probability[rim].sum())
+        return Weighed(u, probability, edge_mass, spacing, log_total, value)
 
     def _span(self, z: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Box of the points within DEPTH of the highest, one step wider; twice as wide where they reach the rim."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -12,13 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.errors import require_whole
-from alphasynth.inference.contribution import Bounded
-from alphasynth.inference.density import Data, Target, log_density
+from alphasynth.inference.annealed import LIGHT, annealed
+from alphasynth.inference.contribution import Bounded, bare, clipped_form
+from alphasynth.inference.density import Data, Target, log_densities, log_density
 from alphasynth.inference.diagnostics import Diagnostics, compare_chains, khat
-from alphasynth.inference.mode import Mode, find_mode, find_modes
+from alphasynth.inference.mode import Mode, Modes, find_mode, find_modes
 from alphasynth.inference.sampler import Draws
+from alphasynth.inference.spreads import spreads
 from alphasynth.inference.wrapping import Clipped
-from alphasynth.models.model import Array, Model
+from alphasynth.models.model import TAKES_PART, Array, Model
 from alphasynth.privacy.randomness import Key, child
 
 # Steps before the first kept one, times an attempt's thinning, which is for low acceptance: at an acceptance of 0.1
@@ -36,36 +38,16 @@ class Attempt(NamedTuple):
 
 # Degrees of 6 suit posteriors near a normal. Where draws come out too alike, a t with a spread of its own on either
 # side of the mode, as dispersions want; then tails heavier than any prior's and more proposals for each draw kept.
-ATTEMPTS = (Attempt(1, 6), Attempt(4, 6, skewed=True), Attempt(8, 2), Attempt(64, 2))
-# Steps along each axis of a proposal, in its standard deviations, at which the target is looked at for its spread on
-# either side; and the narrowest and widest that this may be.
-STEPS, NARROWEST, WIDEST = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0), 0.5, 20.0
-
-
-# Of strict contributions: the share of proposals that look far beyond the modes, and how far, in the unit of priors.
-FAR, BROAD = 0.1, 2.5
+DEGREES = 6
+ATTEMPTS = (Attempt(1, DEGREES), Attempt(4, DEGREES, skewed=True), Attempt(8, 2), Attempt(64, 2))
+# Thinning of attempts where contributions are cut: at the modes found, then at what was fitted to the proposals before.
+THINNING = (1, *[8] * 5)
+# Then those whose proposals walk: how many steps, and thinning. Each takes twice the seconds of the one before.
+WALKS = ((64, 2), (256, 4), (512, 4), (1024, 4), (2048, 4))
+WALK = 1  # key of the walks, beside that of where they begin
+BEGIN = 99  # key of where components begin
+HEAVY = 3  # degrees of freedom of what is fitted: between a mode and what is flat there is more than a normal has
 LEAST_FAR = 100.0  # squared standard deviations from a mode
-
-
-class Modes(NamedTuple):
-    """Components of a proposal (J, ...): modes, factors, inverses of these, shares; the last looks far beyond."""
-
-    u: Array
-    factor: Array
-    inverse: Array
-    share: Array
-
-    @classmethod
-    def of(cls, found: Sequence[Mode]) -> Modes:
-        """Modes with equal shares, and the component beyond."""
-        size = len(found[0].u)
-        factor = np.stack([*(np.asarray(mode.factor) for mode in found), BROAD * np.eye(size)])
-        return cls(
-            np.stack([*(np.asarray(mode.u) for mode in found), np.zeros(size)]),
-            factor,
-            np.linalg.inv(factor),
-            np.array([*[(1 - FAR) / len(found)] * len(found), FAR]),
-        )
 
 
 def modes_of(target: Target) -> Mode | Modes:
@@ -100,36 +82,122 @@ class Laplace:
 
     def draw(self, key: Key, target: Target, num_draws: int, least: int = 0) -> Draws:
         """Draw `num_draws` times, divided over the chains."""
+        target = one_program(target)
         modes = modes_of(target)
-        for number in range(len(ATTEMPTS)):
-            draws = self._draw(child(key, number), target, num_draws, modes, number)
+        if isinstance(modes, Modes):
+            return self.draw_at_several(key, target, num_draws, modes, least)
+        for number, attempt in enumerate(ATTEMPTS):
+            noise = self._noise(child(key, number), target, num_draws, attempt)
+            u, taken, log_ratio = propose_and_accept(target.model, target.data, modes, noise, attempt)
+            draws = _drawn(target.model, num_draws, np.asarray(u), np.asarray(taken), np.asarray(log_ratio), number)
             passed = not draws.diagnostics.failures()
-            # Cut contributions leave a prior its tails, which the first two attempts' are too light for.
-            enough = 1 if isinstance(modes, Mode) else 2
-            if number >= least and (passed or (number >= enough and _hopeless(draws.diagnostics))):
+            if number >= least and (passed or (number >= 1 and _hopeless(draws.diagnostics))):
                 break
-            if number > 0 and isinstance(modes, Mode):  # skewed proposals know more of the target than the first
+            if number > 0:  # skewed proposals know more of the target than the first
                 modes = _recentre(modes, draws)
         return draws
 
-    def _draw(self, key: Key, target: Target, num_draws: int, modes: Mode | Modes, number: int) -> Draws:
-        attempt = ATTEMPTS[number]
-        length = -(-num_draws // self.num_chains)
-        steps = (BURN_IN + length) * attempt.thin
-        noise = _noise(key, steps, self.num_chains, target.model.prior.size, attempt.degrees)
-        u, taken, log_ratio = propose_and_accept(target.model, target.data, modes, noise, attempt)
-        chains = np.asarray(u)
-        ess_bulk, rhat = compare_chains(chains)
-        diagnostics = Diagnostics(
-            sampler="Laplace",
-            num_draws=num_draws,
-            acceptance=float(np.asarray(taken).mean()),
-            ess_bulk=ess_bulk,
-            rhat=rhat,
-            khat=khat(np.asarray(log_ratio).ravel()),
-            attempt=number,
-        )
-        return Draws.of(target.model, chains.reshape(-1, chains.shape[-1])[:num_draws], diagnostics)
+    def draw_at_several(
+        self, key: Key, target: Target, num_draws: int, modes: Modes, least: int, walks: int = len(WALKS)
+    ) -> Draws:
+        """Where contributions are cut, parts of a posterior are flat: what the modes miss is learnt from proposals.
+
+        Only where proposals are made is learnt, round by round; the draws are of the last round alone. Of the attempts
+        whose proposals walk, the first few are made.
+        """
+        at = modes
+        for number, thin in enumerate(THINNING):
+            attempt = Attempt(thin, DEGREES if number == 0 else HEAVY)
+            noise = self._noise(child(key, number), target, num_draws, attempt)
+            u = at.propose(noise.t, noise.component)
+            flat = u.reshape(-1, u.shape[-1])
+            log_target = log_densities(target.model, flat, target.data).reshape(u.shape[:2])
+            parts = at.log_parts(u, attempt.degrees)
+            log_ratio = _ratio(log_target, parts)
+            chains, taken = _accept(u, log_ratio, noise.log_uniform, thin)
+            draws = _drawn(target.model, num_draws, chains, taken, log_ratio, number)
+            if number >= least and not draws.diagnostics.failures():
+                return draws
+            if not np.isfinite(log_ratio).any():
+                return draws  # no proposal where the target has any mass
+            if number == 0:
+                at = modes.begun(np.random.default_rng(child(key, BEGIN)), flat, log_ratio.ravel())
+            elif number < len(THINNING) - 1:
+                at = at.adapted(flat, log_ratio.ravel(), parts.reshape(len(parts), -1), HEAVY)
+        begin = Modes.around(flat, log_ratio.ravel(), modes.beyond)
+        return self._draw_by_walks(key, target, num_draws, begin, least, WALKS[:walks])
+
+    def _draw_by_walks(
+        self, key: Key, target: Target, num_draws: int, begin: Modes, least: int, walks: Sequence[tuple[int, int]]
+    ) -> Draws:
+        """Where no proposal made at once is near the target, in many dimensions: longer and longer walks towards it."""
+        for number, (steps, thin) in enumerate(walks, start=len(THINNING)):
+            noise = self._noise(child(key, number), target, num_draws, Attempt(thin, LIGHT))
+            u = begin.propose(noise.t, noise.component)
+            walking = np.random.default_rng(child(key, number, WALK))
+            flat, log_weight = annealed(walking, target, begin, u.reshape(-1, u.shape[-1]), steps)
+            weight = log_weight.reshape(u.shape[:2])
+            chains, taken = _accept(flat.reshape(u.shape), weight, noise.log_uniform, thin)
+            draws = _drawn(target.model, num_draws, chains, taken, weight, number)
+            if (number >= least and not draws.diagnostics.failures()) or not np.isfinite(weight).any():
+                break
+            begin = Modes.around(flat, log_weight, begin.beyond)
+        return draws
+
+    def _noise(self, key: Key, target: Target, num_draws: int, attempt: Attempt) -> Noise:
+        steps = (BURN_IN + -(-num_draws // self.num_chains)) * attempt.thin
+        return _noise(key, steps, self.num_chains, target.model.prior.size, attempt.degrees)
+
+
+def one_program(target: Target) -> Target:
+    """The same target, with what differs between columns and budgets in its data: they share compiled programs.
+
+    A contribution a (f - f*), cut at -epsilon, is the line f clipped to [f* - epsilon / a, f*], its weight times a, but
+    for a constant; and a record without a value has weight 0.
+    """
+    model, columns, a = clipped_form(target.model, target.data.columns)
+    weight = target.data.weight * a
+    if TAKES_PART in columns and isinstance(model, Clipped):
+        weight = np.where(np.asarray(columns[TAKES_PART]) > 0, weight, 0.0)
+        columns = {name: column for name, column in columns.items() if name != TAKES_PART}
+        model = Clipped(bare(model.model))
+    return replace(target, model=model, data=Data(columns, weight, target.data.size))
+
+
+def _drawn(model: Model, num_draws: int, chains: np.ndarray, taken: np.ndarray, log_ratio: np.ndarray, n: int) -> Draws:
+    """Chains (chains, length, D) of attempt n as draws with their diagnostics."""
+    ess_bulk, rhat = compare_chains(chains)
+    diagnostics = Diagnostics(
+        sampler="Laplace",
+        num_draws=num_draws,
+        acceptance=float(taken.mean()),
+        ess_bulk=ess_bulk,
+        rhat=rhat,
+        khat=khat(log_ratio.ravel()),
+        attempt=n,
+    )
+    return Draws.of(model, chains.reshape(-1, chains.shape[-1])[:num_draws], diagnostics)
+
+
+def _accept(u: np.ndarray, log_ratio: np.ndarray, log_uniform: np.ndarray, thin: int) -> tuple[np.ndarray, np.ndarray]:
+    """Chains (chains, length, D) and which proposals (steps, chains, D) were taken, as in `propose_and_accept`."""
+    current, number = np.full(log_ratio.shape[1], -np.inf), np.zeros(log_ratio.shape[1], int)
+    at = np.empty(log_ratio.shape, int)
+    with np.errstate(invalid="ignore"):  # no density after no density: not taken
+        for step, (candidate, threshold) in enumerate(zip(log_ratio, log_uniform, strict=True)):
+            take = threshold < candidate - current
+            current, number = np.where(take, candidate, current), np.where(take, step, number)
+            at[step] = number
+    first = BURN_IN * thin
+    chains = np.take_along_axis(u, at[first + thin - 1 :: thin, :, None], axis=0)
+    return np.swapaxes(chains, 0, 1), at[first:] == np.arange(first, len(at))[:, None]
+
+
+def _ratio(log_target: np.ndarray, log_parts: np.ndarray) -> np.ndarray:
+    """Log ratio target / proposal; a density that is not a number is no density: such a proposal is never taken."""
+    top = log_parts.max(axis=0)
+    log_proposal = top + np.log(np.exp(log_parts - top).sum(axis=0))
+    return np.where(np.isnan(log_target), -np.inf, log_target) - log_proposal
 
 
 def _hopeless(diagnostics: Diagnostics) -> bool:
@@ -152,7 +220,7 @@ class Noise(NamedTuple):
 
     t: Array
     log_uniform: Array
-    component: Array | None = None
+    component: Array
 
 
 def _noise(key: Key, steps: int, chains: int, size: int, degrees: int) -> Noise:
@@ -166,16 +234,12 @@ def _noise(key: Key, steps: int, chains: int, size: int, degrees: int) -> Noise:
 
 @partial(jax.jit, static_argnames=("model", "attempt"))
 def propose_and_accept(
-    model: Model, data: Data, modes: Mode | Modes, noise: Noise, attempt: Attempt
+    model: Model, data: Data, mode: Mode, noise: Noise, attempt: Attempt
 ) -> tuple[Array, Array, Array]:
     """Chains (chains, length, D), which proposals were taken, and the log ratio target / proposal of each."""
     thin, log_uniform = attempt.thin, noise.log_uniform
     shape = log_uniform.shape
-    if isinstance(modes, Mode):
-        u, log_t = _propose_at_one(model, data, modes, noise, attempt)
-    else:
-        u, parts = _propose_at_several(model, data, modes, noise, attempt)
-        log_t = jax.nn.logsumexp(parts, axis=0)
+    u, log_t = _propose(model, data, mode, noise, attempt)
     log_target = log_density(model, u.reshape(-1, u.shape[-1]), data).reshape(shape)
     # A density that is not a number is no density: such a proposal is never taken.
     log_ratio = jnp.where(jnp.isnan(log_target), -jnp.inf, log_target) - log_t
@@ -194,7 +258,7 @@ def propose_and_accept(
     return jnp.swapaxes(chains, 0, 1), taken, log_ratio
 
 
-def _propose_at_one(model: Model, data: Data, mode: Mode, noise: Noise, attempt: Attempt) -> tuple[Array, Array]:
+def _propose(model: Model, data: Data, mode: Mode, noise: Noise, attempt: Attempt) -> tuple[Array, Array]:
     """Proposals (steps, chains, D) around a mode, and their log density up to a constant."""
     t = noise.t
     log_t = _log_t(t, attempt.degrees)
@@ -203,26 +267,6 @@ def _propose_at_one(model: Model, data: Data, mode: Mode, noise: Noise, attempt:
         spread = jnp.where(t < 0, below, above)
         t, log_t = t * spread, log_t - jnp.sum(jnp.log(spread), axis=-1)
     return mode.u + t @ mode.factor.T, log_t
-
-
-def _propose_at_several(model: Model, data: Data, modes: Modes, noise: Noise, attempt: Attempt) -> tuple[Array, Array]:
-    """Proposals (steps, chains, D), and by component (J, steps, chains) their log density up to a constant."""
-    assert noise.component is not None, "several components"
-    below = above = jnp.ones_like(modes.u)
-    if attempt.skewed:
-        found = [spreads(model, data, Mode(modes.u[j], modes.factor[j])) for j in range(len(modes.u) - 1)]
-        below, above = (below.at[:-1].set(jnp.stack(side)) for side in zip(*found, strict=True))
-    chosen = jnp.searchsorted(jnp.cumsum(modes.share)[:-1], noise.component, side="right")
-    spread = jnp.where(noise.t < 0, below[chosen], above[chosen])
-    u = modes.u[chosen] + jnp.einsum("scij,scj->sci", modes.factor[chosen], noise.t * spread)
-
-    def component(centre: Array, factor: Array, inverse: Array, share: Array, low: Array, high: Array) -> Array:
-        z = (u - centre) @ inverse.T
-        wide = jnp.where(z < 0, low, high)
-        volume = jnp.sum(jnp.log(wide), axis=-1) + jnp.sum(jnp.log(jnp.diag(factor)))
-        return jnp.log(share) + _log_t(z / wide, attempt.degrees) - volume
-
-    return u, jax.vmap(component)(*modes, below, above)
 
 
 def _log_t(t: Array, degrees: int) -> Array:
@@ -236,40 +280,21 @@ def mass_beyond(key: Key, target: Target, modes: Modes, draws: Array, steps: int
     That is much further from each mode, in its own standard deviations, than any of the draws, and nearer to the
     component beyond.
     """
-    noise = _noise(key, steps, 4, target.model.prior.size, ATTEMPTS[0].degrees)
-    reached = 2 * float(jnp.max(_squares(jnp.asarray(draws), modes)))
-    return float(_mass_beyond(target.model, target.data, modes, noise, max(reached, LEAST_FAR)))
-
-
-def _squares(u: Array, modes: Modes) -> Array:
-    """Squared distance of each u (..., D) from the nearest mode, in its standard deviations."""
-    near = zip(modes.u[:-1], modes.inverse[:-1], strict=True)
-    return jnp.stack([jnp.sum(((u - centre) @ inverse.T) ** 2, axis=-1) for centre, inverse in near]).min(axis=0)
-
-
-@partial(jax.jit, static_argnames="model")
-def _mass_beyond(model: Model, data: Data, modes: Modes, noise: Noise, far: Array) -> Array:
-    u, parts = _propose_at_several(model, data, modes, noise, ATTEMPTS[0])
-    log_target = log_density(model, u.reshape(-1, u.shape[-1]), data).reshape(u.shape[:2])
-    log_ratio = jnp.where(jnp.isnan(log_target), -jnp.inf, log_target) - jax.nn.logsumexp(parts, axis=0)
-    weight = jnp.exp(log_ratio - log_ratio.max())
+    noise = _noise(key, steps, 4, target.model.prior.size, DEGREES)
+    far = max(2 * float(np.max(_squares(np.asarray(draws), modes))), LEAST_FAR)
+    u = modes.propose(noise.t, noise.component).reshape(-1, target.model.prior.size)
+    parts = modes.log_parts(u, DEGREES)
+    log_ratio = _ratio(log_densities(target.model, u, target.data), parts)
+    weight = np.exp(log_ratio - log_ratio.max())
     beyond = (parts[-1] > parts[:-1].max(axis=0)) & (_squares(u, modes) > far)
     # What is flat weighs about the same everywhere: a weight that three in four are below stands for all, so that a
     # single proposal, whose weight can be anything in many dimensions, cannot.
-    typical = jnp.nanquantile(jnp.where(beyond, weight, jnp.nan), 0.75)
-    mass = jnp.where(beyond.any(), jnp.sum(beyond) * typical, 0.0)
-    return mass / (mass + jnp.sum(jnp.where(beyond, 0.0, weight)))
+    mass = float(beyond.sum() * np.quantile(weight[beyond], 0.75)) if beyond.any() else 0.0
+    return mass / (mass + float(weight[~beyond].sum()))
 
 
-def spreads(model: Model, data: Data, mode: Mode) -> tuple[Array, Array]:
-    """How much wider than the curvature at the mode says the target is, below and above, along each axis (D,).
-
-    A normal density that has fallen as far as the target has after a step is so much wider; the widest counts.
-    """
-    size, steps = len(mode.u), jnp.asarray(STEPS)
-    signed = jnp.stack([-steps, steps])[:, :, None, None] * jnp.eye(size)  # (2, steps, D, D)
-    at = log_density(model, mode.u + signed.reshape(-1, size) @ mode.factor.T, data).reshape(2, len(STEPS), size)
-    fallen = log_density(model, mode.u[None], data)[0] - at
-    wider = steps[:, None] / jnp.sqrt(2 * jnp.maximum(jnp.where(jnp.isnan(fallen), jnp.inf, fallen), 1e-3))
-    below, above = jnp.clip(jnp.max(wider, axis=1), NARROWEST, WIDEST)
-    return below, above
+def _squares(u: np.ndarray, modes: Modes) -> np.ndarray:
+    """Squared distance of each u (..., D) from the nearest mode, in its standard deviations."""
+    near = zip(modes.u[:-1], modes.inverse[:-1], strict=True)
+    squares = [np.sum(((u - centre) @ inverse.T) ** 2, axis=-1) for centre, inverse in near]
+    return np.asarray(np.min(squares, axis=0))

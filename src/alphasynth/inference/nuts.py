@@ -15,8 +15,8 @@ import numpy as np
 from alphasynth.errors import require_whole
 from alphasynth.inference.density import Data, Target, smooth_log_density, taking_part
 from alphasynth.inference.diagnostics import Diagnostics, compare_chains
-from alphasynth.inference.laplace import Modes, mass_beyond, modes_of
-from alphasynth.inference.mode import Mode
+from alphasynth.inference.laplace import mass_beyond, modes_of
+from alphasynth.inference.mode import Mode, Modes
 from alphasynth.inference.sampler import Draws, jax_keys
 from alphasynth.models.model import Array, Model
 from alphasynth.privacy.randomness import Key, child
@@ -60,7 +60,7 @@ class Nuts:
     def draw(self, key: Key, target: Target, num_draws: int, least: int = 0) -> Draws:
         """Draw `num_draws` times, divided over the chains."""
         modes = modes_of(target)
-        found = [modes] if isinstance(modes, Mode) else [Mode(*pair) for pair in zip(*modes[:2], strict=True)][:-1]
+        found = [modes] if isinstance(modes, Mode) else modes.found
         for number in range(least, len(ATTEMPTS)):
             draws = self._draw(child(key, number), target, num_draws, found, number)
             if isinstance(modes, Modes):

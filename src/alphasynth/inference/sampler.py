@@ -10,9 +10,9 @@ import jax
 import numpy as np
 
 from alphasynth.errors import DiagnosticsError
-from alphasynth.inference.density import Target
+from alphasynth.inference.density import Target, outside
 from alphasynth.inference.diagnostics import Diagnostics
-from alphasynth.models.model import Array, Model, Outside, Theta
+from alphasynth.models.model import Array, Model, Theta
 from alphasynth.privacy.randomness import Key
 
 
@@ -27,7 +27,8 @@ class Draws:
     @classmethod
     def of(cls, model: Model, u: np.ndarray, diagnostics: Diagnostics) -> Draws:
         """Draws at coordinates u (S, D)."""
-        found = model.constrain_all(u) if isinstance(model, Outside) else constrain_all(model, u)
+        inside = outside(model)
+        found = constrain_all(model, u) if inside is None else inside.constrain_all(u)
         theta = {name: np.asarray(value) for name, value in found.items()}
         return cls(np.asarray(u), theta, diagnostics)
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from alphasynth.errors import InputError, require_whole
-from alphasynth.inference.density import Target
+from alphasynth.inference.annealed import gathered
+from alphasynth.inference.density import Target, outside
 from alphasynth.inference.diagnostics import Diagnostics, compare_chains
+from alphasynth.inference.laplace import Laplace, one_program
+from alphasynth.inference.mode import Mode, Modes
 from alphasynth.inference.sampler import Draws
 from alphasynth.models.stan_model import BoundStan
 from alphasynth.privacy.randomness import Key, child
+from alphasynth.stan.chains import chains
 
 ATTEMPTS = (0.9, 0.99)  # acceptance that the step size is adapted to; the second for draws that came out badly
+GATHERED = 8  # key of the population
+QUARTERS, LEAST = (0.25, 0.5, 0.75), 1e-6  # of the prior, where proposals look far beyond
+WALKS = 2  # attempts whose proposals walk, which take minutes
 
 
 @dataclass(frozen=True)
@@ -31,13 +38,26 @@ class StanSampler:
     def draw(self, key: Key, target: Target, num_draws: int, least: int = 0) -> Draws:
         """Draw `num_draws` times, divided over the chains."""
         model = target.model
-        if not isinstance(model, BoundStan):
+        if not isinstance(outside(model), BoundStan):
             raise InputError("StanSampler must have a Stan program to draw from, found another model")
+        if not isinstance(model, BoundStan):
+            return self._draw_bounded(key, target, num_draws, least)
         for number in range(least, len(ATTEMPTS)):
             draws = self._draw(child(key, number), model, target, num_draws, number)
             if not draws.diagnostics.failures():
                 break
         return draws
+
+    def _draw_bounded(self, key: Key, target: Target, num_draws: int, least: int) -> Draws:
+        """Where what records add is clipped there is no gradient to follow: proposals where a population gathers."""
+        inside = outside(target.model)
+        assert isinstance(inside, BoundStan), "checked"
+        points, target = inside.public_starts(), one_program(target)
+        low, middle, high = np.quantile(points, QUARTERS, axis=0)
+        u = gathered(np.random.default_rng(child(key, GATHERED)), target, points)
+        modes = Modes.around(u, np.zeros(len(u)), Mode(middle, np.diag(np.maximum(high - low, LEAST))))
+        draws = Laplace(self.num_chains).draw_at_several(key, target, num_draws, modes, least, WALKS)
+        return replace(draws, diagnostics=replace(draws.diagnostics, sampler="Stan"))
 
     def _draw(self, key: Key, model: BoundStan, target: Target, num_draws: int, number: int) -> Draws:
         size = int(target.data.size)
@@ -45,32 +65,17 @@ class StanSampler:
         data = model.data(columns, np.asarray(target.data.weight)[:size])
         length = -(-num_draws // self.num_chains)
         seeds = [int(word >> 1) or 1 for word in key.generate_state(self.num_chains, np.uint32)]
-        chains = model.program.ask("sample", data, seeds, self.num_warmup, length, ATTEMPTS[number])
         shapes = model.shapes()
-        u = np.concatenate([model.program.ask("unconstrain", data, _thetas(chain, shapes)) for chain in chains])
+        found = chains(model.program, data, shapes, seeds, self.num_warmup, length, ATTEMPTS[number])
+        u = np.concatenate(found.u)
         ess_bulk, rhat = compare_chains(u.reshape(self.num_chains, length, -1))
         diagnostics = Diagnostics(
             sampler="Stan",
             num_draws=num_draws,
-            acceptance=float(np.mean([c["accept_stat__"].mean() for c in chains])),
+            acceptance=float(np.mean([c["accept_stat__"].mean() for c in found.told])),
             ess_bulk=ess_bulk,
             rhat=rhat,
-            divergences=int(sum(c["divergent__"].sum() for c in chains)),
+            divergences=int(sum(c["divergent__"].sum() for c in found.told)),
             attempt=number,
         )
         return Draws.of(model, u[:num_draws], diagnostics)
-
-
-def _thetas(chain: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]) -> list[dict[str, object]]:
-    """A chain's draws as Stan takes initial values: by name, in their shapes."""
-    parts: dict[str, np.ndarray] = {}
-    for name, shape in shapes.items():
-        entries = [name] if not shape else [f"{name}.{'.'.join(map(str, at))}" for at in _places(shape)]
-        values = np.stack([chain[entry] for entry in entries], axis=1) if entries else np.zeros((len(chain["lp__"]), 0))
-        parts[name] = values.reshape(len(values), *shape, order="F")
-    return [{name: value[i].tolist() for name, value in parts.items()} for i in range(len(chain["lp__"]))]
-
-
-def _places(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Indices from 1, the first fastest."""
-    return [tuple(int(i) + 1 for i in at[::-1]) for at in np.ndindex(*shape[::-1])]

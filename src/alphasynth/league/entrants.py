@@ -119,7 +119,7 @@ def _values(cells: Cells, blocks: np.ndarray, rng: np.random.Generator) -> Numbe
 
 def column_of(cells: Cells, facts: Declared, numbers: Numbers) -> pa.Array:
     """A column of values as they are declared, from numbers: levels of text, dates, gaps."""
-    if cells.nominal:
+    if cells.text:
         levels = np.array(cells.levels, object)
         return pa.array(levels[numbers.values.astype(np.int64)], pa.string(), mask=numbers.gone)
     if facts.dates:

@@ -59,7 +59,7 @@ def values_of(cells: Cells, facts: Declared, column: pa.ChunkedArray) -> Numbers
     gone = np.asarray(missing(column))
     if gone.all():
         return Numbers(np.zeros(len(column)), gone)
-    if cells.nominal:
+    if cells.text:
         column = pc.index_in(column.cast(pa.string()), pa.array(list(cells.levels), pa.string()))
     elif facts.dates:
         column = column.cast(pa.date32(), safe=False).cast(pa.int32())
@@ -144,14 +144,14 @@ class Judge:
 
 def cells_of(cells: Cells, numbers: Numbers) -> np.ndarray:
     """Fine cells; the last digit of a number that was drawn puts it beyond none."""
-    if cells.nominal:
+    if cells.text:
         return cells.codes(numbers.values.astype(np.int64), numbers.gone)
     values = numbers.values if cells.levels else np.clip(numbers.values, cells.lower[0], cells.upper[-1])
     return cells.codes(values, numbers.gone)
 
 
 def _told(cells: Cells, numbers: Numbers) -> pa.Array:
-    if not cells.nominal:
+    if not cells.text:
         return pa.array(numbers.values, mask=numbers.gone)
     levels = np.array(cells.levels, object)
     return pa.array(levels[numbers.values.astype(np.int64)], pa.string(), mask=numbers.gone)

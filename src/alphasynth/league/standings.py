@@ -6,6 +6,7 @@ privacy, so it can run on a twin that is simulated from parameters declared publ
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from alphasynth.errors import CalibrationError, DiagnosticsError, InputError
 from alphasynth.evaluation.distances import mean_distances
 from alphasynth.evaluation.propensity import propensities
 from alphasynth.evaluation.values import Values, statistics
-from alphasynth.inference.public_grid import PublicGrid
+from alphasynth.exact.public_grid import PublicGrid
 from alphasynth.league.baselines import NOISES, Histogram
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.privacy.divergence import AUDIT_DELTA
@@ -33,6 +34,7 @@ from alphasynth.tables.records import Records
 
 # Repeats of which the propensity score is taken: it takes longer than a synthesis.
 SCORED = 5
+LONG = 60.0  # seconds to come that are told
 Make = Callable[[str, float | None], Synthesizer]  # a mechanism's name and the total epsilon
 Tell = Callable[[str, int, int], None]
 
@@ -98,25 +100,29 @@ def compare(
     """Standings of the mechanisms named, at each epsilon; Unweighted has none and stands once."""
     standings = []
     pairs = [(name, epsilon) for name in names for epsilon in (epsilons if name != "Unweighted" else [None])]
+    begin = time.monotonic()
     for place, (name, epsilon) in enumerate(pairs):
         words = name if epsilon is None else f"{name} at epsilon {epsilon:g}"
+        words += to_come(place, len(pairs), time.monotonic() - begin)
         key = np.random.SeedSequence([seed, place])
         entrant = _Baseline(name, largest, epsilon, m) if name in NOISES else Fitted(make(name, epsilon), m)
         standings.append(_stand(key, table, entrant, epsilon, repeats, partial(_tell, tell, words, place, len(pairs))))
     return standings
 
 
+def to_come(done: int, of: int, seconds: float) -> str:
+    """How long a comparison that took so many seconds so far will take yet, and what to change; empty where not long.
+
+    >>> to_come(3, 12, 60.0)
+    ' (about 3 minutes to come; fewer --mechanisms or --repeats are faster)'
+    """
+    left = seconds / done * (of - done) if done else 0.0
+    minutes = math.ceil(left / 60)
+    return f" (about {minutes} minutes to come; fewer --mechanisms or --repeats are faster)" if left > LONG else ""
+
+
 def _tell(tell: Tell, words: str, place: int, of: int, repeat: int) -> None:
     tell(f"{words}, repeat {repeat}", place, of)
-
-
-def simulate_twin(seed: int, response: str, family: str, rows: int, mean: float, phi: float | None) -> Table:
-    """A table simulated from parameters declared public, and from nothing else."""
-    rng = np.random.default_rng(np.random.SeedSequence([seed, rows]))
-    rate = np.full(rows, mean) if phi is None else rng.gamma(phi, mean / phi, rows)
-    values, counts = np.unique(rng.poisson(rate), return_counts=True)
-    words = f"{rows:,} rows of {family} with mean {mean:g}" + ("" if phi is None else f" and phi {phi:g}")
-    return Table.of(Records(response, {response: values}, counts, None), words)
 
 
 @dataclass(frozen=True)

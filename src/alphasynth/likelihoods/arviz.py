@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth.errors import InputError, found
-from alphasynth.likelihoods.matrix import AT_ONCE, Block, Held, LogLik
+from alphasynth.likelihoods.matrix import AT_ONCE, Block, LogLik
 
 GROUP, DRAWS = "log_likelihood", ("chain", "draw")
 
@@ -38,6 +38,73 @@ class Hdf5:
                 yield Block(chain * draws + first, 0, part.reshape(len(part), n))
 
 
+@dataclass(frozen=True, eq=False)
+class Sliced:
+    """A variable (chain, draw, records...) of xarray, in memory or lazy: each part is asked for by itself, once."""
+
+    variable: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, variable: Any) -> Sliced:
+        """Refuse what is no matrix of numbers."""
+        if variable.dtype.kind not in "fiu":
+            raise InputError(f"log_lik must hold numbers, found {variable.dtype} values")
+        if len(variable.dims) < 3:
+            raise InputError(f"log_lik must have a dimension of records after {DRAWS}, found none")
+        return cls(variable)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """S of all chains and n."""
+        chains, draws, *records = self.variable.shape
+        return chains * draws, int(np.prod(records))
+
+    def blocks(self) -> Iterator[Block]:
+        """Some draws of a chain at a time, and of records all; of a variable in chunks, whole chunks of both."""
+        chains, draws, *axes = self.variable.shape
+        chunked = self.variable.chunks
+        records = [self.shape[1]]
+        if chunked is not None and len(axes) == 1:
+            records = merged(chunked[2], AT_ONCE)
+        some = merged([1] * draws if chunked is None else chunked[1], AT_ONCE // max(1, *records))
+        for chain in range(chains):
+            for draw, last in spans(some):
+                for record, end in spans(records):
+                    yield Block(chain * draws + draw, record, self._part(chain, slice(draw, last), slice(record, end)))
+
+    def _part(self, chain: int, draws: slice, records: slice) -> np.ndarray:
+        alone = len(self.variable.shape) == 3
+        part = self.variable[(chain, draws, records) if alone else (chain, draws)]
+        return np.asarray(part.values, np.float64).reshape(draws.stop - draws.start, records.stop - records.start)
+
+
+def merged(sizes: Sequence[int], most: int) -> list[int]:
+    """Sizes of neighbours put together, as many as stay within so much; one that is larger stays by itself.
+
+    >>> merged([2, 2, 2, 9, 1], 5)
+    [4, 2, 9, 1]
+    """
+    together: list[int] = []
+    for size in sizes:
+        if together and together[-1] + size <= most:
+            together[-1] += size
+        else:
+            together.append(size)
+    return together
+
+
+def spans(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First and last of each part, the last not in it.
+
+    >>> list(spans([4, 2]))
+    [(0, 4), (4, 6)]
+    """
+    last = 0
+    for size in sizes:
+        first, last = last, last + size
+        yield first, last
+
+
 def is_arviz(source: Any) -> bool:
     """Whether it has groups of posterior draws, as ArviZ's have."""
     return hasattr(source, GROUP) or (type(source).__name__ in ("DataTree", "InferenceData", "Dataset"))
@@ -54,8 +121,7 @@ def of_arviz(source: Any, name: str) -> LogLik:
     variable = variables[_only(list(variables), name)]
     if tuple(variable.dims[:2]) != DRAWS:
         raise InputError(f"log_lik must have the dimensions {DRAWS} first, found {tuple(variable.dims[:2])}")
-    values = np.asarray(variable.values)
-    return Held(values.reshape(*values.shape[:2], -1))
+    return Sliced.of(variable)
 
 
 def open_netcdf(path: Path, name: str) -> Hdf5:

@@ -13,7 +13,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from alphasynth.errors import InputError
-from alphasynth.likelihoods.weights import Bounds, Weights
+from alphasynth.likelihoods.bounds import Bounds, Kept, Weights
 
 ALPHA, LARGEST, LIPSCHITZ = "alpha", "largest", "lipschitz"
 SUFFIXES = (".csv", ".parquet")
@@ -31,12 +31,37 @@ def check_out(out: Path) -> None:
 
 def read_weights(path: Path, option: str = "--weights") -> np.ndarray:
     """Column alpha of a file, or its only column; checked to be weights where they are used."""
+    return _alpha_in(_read(path, option), option)
+
+
+def read_kept(path: Path, option: str = "--weights") -> Kept:
+    """The same, and the F that they were made from: the column largest, in a file that `weights` wrote.
+
+    In one that `bound` wrote it is F of the fit that had the weights, and the bounds are its product with alpha.
+    """
+    table = _read(path, option)
+    alpha = _alpha_in(table, option)
+    if not {LARGEST, LIPSCHITZ} <= set(table.column_names):
+        return Kept(alpha, None)
+    largest, bounds = table.column(LARGEST), table.column(LIPSCHITZ)
+    if not all(pa.types.is_floating(each.type) and not each.null_count for each in (largest, bounds)):
+        return Kept(alpha, None)
+    made_from = largest.to_numpy()
+    known = np.isfinite(made_from)
+    is_of_the_fit = np.allclose((alpha * made_from)[known], bounds.to_numpy()[known], rtol=1e-12, atol=0)
+    return Kept(alpha, None if is_of_the_fit else made_from)
+
+
+def _read(path: Path, option: str) -> pa.Table:
     if not path.is_file():
         raise InputError(f"{option} must be a file, found none at {str(path)!r}")
     try:
-        table = pq.read_table(path) if path.suffix.lower() == ".parquet" else pcsv.read_csv(path)
+        return pq.read_table(path) if path.suffix.lower() == ".parquet" else pcsv.read_csv(path)
     except (pa.ArrowInvalid, UnicodeDecodeError):
         raise InputError(f"{option} must be a CSV or Parquet file, found another kind in {path.name!r}") from None
+
+
+def _alpha_in(table: pa.Table, option: str) -> np.ndarray:
     names = table.column_names
     if ALPHA not in names and len(names) != 1:
         raise InputError(f"{option} must have a column {ALPHA!r}, found {len(names)} others")

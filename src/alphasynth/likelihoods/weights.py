@@ -6,98 +6,27 @@ The rules are the very ones that our own fits go through; what is missing is the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from alphasynth.errors import InputError, found
+from alphasynth.likelihoods.bounds import Bounds, Kept, Weights, finite_largest
 from alphasynth.likelihoods.matrix import LogLik, check, extremes, largest_by_draw, require_n
 from alphasynth.likelihoods.opening import NAME, open_log_lik
 from alphasynth.likelihoods.table import identity_records, records_of
 from alphasynth.mechanisms.chain import JointFit
-from alphasynth.mechanisms.lipschitz import Lipschitz, larger
+from alphasynth.mechanisms.lipschitz import larger
 from alphasynth.mechanisms.rule import Rule, checked_weights
 from alphasynth.mechanisms.rules import BW, CW, LW, SW
-from alphasynth.privacy.accounting import epsilon_of
 from alphasynth.tables.records import Records
 
 LIKELIHOOD = LW()
+MADE_FROM = "log_lik must be of the fit that had these weights, found the matrix that the weights were made from"
 FEWEST = 5  # records with different F from which a line or a proportion is no accident
+PRINTED = ", or a Delta to match and by 'formula'"
+SAME = 1e-12  # F of a weighted matrix is a quotient, and a file may have rounded it
 ON_A_LINE = 1e-9  # weights that lie so near a straight line in F were made from that F
-
-
-@dataclass(frozen=True, eq=False)
-class Bounds:
-    """What a matrix tells of the fit that it is of (confidential); the fit had weights `alpha`.
-
-    `largest` is F, the maximum over the draws kept of |f|, unweighted; infinite where f is -inf in some draw, and where
-    a matrix that is weighted already cannot tell it, its weight being 0. `kept` says which draws stay under `thresh`:
-    only those may be released.
-    """
-
-    alpha: np.ndarray = field(repr=False)
-    largest: np.ndarray = field(repr=False)
-    lipschitz: Lipschitz = field(repr=False)
-    kept: np.ndarray = field(repr=False)
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return len(self.largest)
-
-    @property
-    def num_draws(self) -> int:
-        """Draws kept; the bound grows slowly with their number."""
-        return int(self.kept.sum())
-
-    @property
-    def epsilon_per_draw(self) -> float:
-        """2 Delta, the paper's claim for one draw of this fit: an estimate for this database, asymptotic."""
-        return epsilon_of(self.lipschitz.overall)
-
-
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """The next weights alpha (n,), and the bounds of the fit that they come from (confidential).
-
-    What a draw costs under the new weights shows in the fit that has them: `bounds_from` its matrix.
-    """
-
-    alpha: np.ndarray = field(repr=False)
-    before: Bounds | None
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return len(self.alpha)
-
-    @property
-    def bounds(self) -> Bounds:
-        """Of the fit before; raise `InputError` of weights that were made without one."""
-        if self.before is None:
-            raise InputError("bounds must come from log-likelihoods, found weights made from the table alone")
-        return self.before
-
-    @property
-    def num_draws(self) -> int:
-        """Draws of the fit before."""
-        return self.bounds.num_draws
-
-    @property
-    def largest(self) -> np.ndarray:
-        """F of the fit before (n,)."""
-        return self.bounds.largest
-
-    @property
-    def lipschitz(self) -> Lipschitz:
-        """Bounds of the fit before."""
-        return self.bounds.lipschitz
-
-    @property
-    def epsilon_per_draw(self) -> float:
-        """2 Delta of the fit before."""
-        return self.bounds.epsilon_per_draw
 
 
 def bounds_from(
@@ -127,21 +56,26 @@ def bounds_from(
     checked = check(matrix, densities, looks_turned=records_in is None)
     used = _alpha_of(alpha, matrix)
     _check_thresh(thresh, matrix)
-    kept = np.ones(matrix.shape[0], bool)
+    kept, quantile = np.ones(matrix.shape[0], bool), None
     highest, lowest = checked.highest, checked.lowest
     if thresh < 1:
         # A record that some draw makes impossible takes no part: its weight will be 0.
         possible = np.isfinite(larger(highest, lowest))
         by_draw = largest_by_draw(matrix, np.where(possible, np.ones(matrix.shape[1]) if weighted else used, 0.0))
-        kept = by_draw <= np.quantile(by_draw, thresh)
+        quantile = float(np.quantile(by_draw, thresh))
+        kept = by_draw <= quantile
         highest, lowest = extremes(matrix, kept)
     largest = larger(highest, lowest)
     if weighted:
         largest = np.divide(largest, used, out=np.full(len(used), np.inf), where=used > 0)
     fit = _as_fit(identity_records(len(largest)), used, largest)
-    made = Bounds(used, largest, fit.lipschitz, kept)
+    made_from = alpha.made_from if isinstance(alpha, Weights | Kept) else None
+    quantile = finite_largest(fit.lipschitz) if quantile is None else quantile
+    made = Bounds(used, largest, fit.lipschitz, kept, quantile, alpha is not None, made_from is not None)
     if alpha is not None and not weighted:
-        _check_other(made)
+        _check_not_on_a_line(made)
+    if made_from is not None:
+        _check_other(made, made_from)
     return made
 
 
@@ -174,7 +108,7 @@ def weights_from(
             table = _table_for(rule, records, response)
             made = Weights(_frozen(rule(table, _as_fit(table, np.ones(table.n), np.zeros(table.n)))), None)
             continue
-        bounds = bounds_from(matrix, alpha if made is None else made.alpha, **reading)
+        bounds = bounds_from(matrix, alpha if made is None else made, **reading)
         table = _table_for(rule, records, response, bounds.n)
         fit = _as_fit(table, bounds.alpha, bounds.largest)
         made = Weights(_frozen(_settled(rule, fit)(table, fit)), bounds)
@@ -197,7 +131,7 @@ def _alpha_of(alpha: Any, matrix: LogLik) -> np.ndarray:
     """Weights of the fit; what `weights_from` gave may be given as it is."""
     if alpha is None:
         return np.ones(matrix.shape[1])
-    used = checked_weights(alpha.alpha if isinstance(alpha, Weights) else alpha)
+    used = checked_weights(alpha.alpha if isinstance(alpha, Weights | Kept) else alpha)
     require_n("alpha", len(used), matrix)
     return used
 
@@ -222,7 +156,8 @@ def _check_rule(rule: Any) -> None:
         raise InputError("rules must be LW, CW, SW, Reweight or Given: BW clips what records add, found BW")
     if rule.unset and not _is_printed(rule):
         raise InputError(
-            f"{type(rule).__name__} must have its {rule.dial}, since a search would fit again at each trial, found none"
+            f"{type(rule).__name__} must have its {rule.dial}{PRINTED if isinstance(rule, SW) else ''}, since a search "
+            "would fit again at each trial, found none"
         )
 
 
@@ -239,8 +174,15 @@ def _settled(rule: Rule, fit: JointFit) -> Rule:
     return rule.turned(rule.guess(fit, float(rule.match)))
 
 
-def _check_other(bounds: Bounds) -> None:
-    """Refuse weights that were made from this very matrix: they are not those of the fit that it is of.
+def _check_other(bounds: Bounds, made_from: np.ndarray) -> None:
+    """Refuse a matrix with the very F that the weights were made from: it is not of the fit that had them."""
+    known = np.isfinite(bounds.largest) & np.isfinite(made_from)
+    if known.any() and np.allclose(bounds.largest[known], made_from[known], rtol=SAME, atol=0):
+        raise InputError(MADE_FROM)
+
+
+def _check_not_on_a_line(bounds: Bounds) -> None:
+    """The same, where nothing is known of what weights were made from: by what they are.
 
     LW's are a straight line in F, which falls; re-weighting's are in proportion to 1 / F. No other fit's F does that.
     """
@@ -253,9 +195,7 @@ def _check_other(bounds: Bounds) -> None:
     line = y[low] + (y[high] - y[low]) * (x - x[low]) / (x[high] - x[low])
     falls = y[low] > y[high] and np.abs(line - y).max() <= ON_A_LINE
     if falls or np.ptp(x * y) <= ON_A_LINE * (x * y).max():
-        raise InputError(
-            "log_lik must be of the fit that had these weights, found the matrix that the weights were made from"
-        )
+        raise InputError(MADE_FROM)
 
 
 def _check_thresh(thresh: object, matrix: LogLik) -> None:

@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, gathering
 from alphasynth.inference.wrapping import PartlyHeld
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem
-from alphasynth.models.coefficient_priors import CoefficientPrior
-from alphasynth.models.families import bind_design, holds_whole
+from alphasynth.models.categories import MOST_COEFFICIENTS
+from alphasynth.models.coefficient_priors import CoefficientPrior, NormalPrior
+from alphasynth.models.column_model import ColumnModel
+from alphasynth.models.families import bind_design, check_intercept, holds_whole
 from alphasynth.models.formula import Formula, check_rank, compute_terms, learn_terms, require_declared, widen
 from alphasynth.models.model import Model, Rows
-from alphasynth.models.table_model import ColumnModel, TableModel, above_zero_of
-from alphasynth.tables.declared import Declared, as_levels, observed_levels
+from alphasynth.models.table_model import TableModel, above_zero_of
+from alphasynth.tables.declared import Declared, as_levels
 from alphasynth.tables.gaps import stand_in
 from alphasynth.tables.records import Records
 
@@ -45,31 +47,59 @@ def observed(model: TableModel, records: Records, strict: bool) -> TableModel:
     found = {}
     for column in model.columns:
         declared, values = column.declared, records.columns[column.name]
-        if column.traits.levels and not declared.levels:
-            _refuse_strict(column, "levels", strict)
-            found[column.name] = replace(declared, levels=observed_levels(values))
+        if column.traits.levels and not declared.levels and not strict:
+            found[column.name] = replace(declared, levels=_observed_levels(values))
     return model.with_declared(found)
 
 
-def _refuse_strict(column: ColumnModel, what: str, strict: bool) -> None:
-    if strict:
+def check_declared(model: TableModel, strict: bool) -> None:
+    """Refuse columns of which too little is declared for their family, all of them at once; no table is read."""
+    with gathering() as problems:
+        for column in model.columns:
+            with problems:
+                _check_declared(column, strict)
+
+
+def _check_declared(column: ColumnModel, strict: bool) -> None:
+    family, levels = column.traits, column.declared.levels
+    if column.own is not None or (family.levels and not levels and not strict):
+        return
+    if family.levels and not levels:
         raise InputError(
-            f"a strict mechanism must not learn the {what} of {column.name!r} from the table: declare them public "
+            f"a strict mechanism must not learn the levels of {column.name!r} from the table: declare them public "
             "(declared_public in model.toml), found none"
         )
+    check_intercept(column.formula, column.family)
+    if len(levels) <= MOST_COEFFICIENTS:  # with more it is the terms that decide, when they are known
+        family.model(column.name, column.declared, NormalPrior(), 1)
+
+
+def _observed_levels(values: Any) -> tuple[Any, ...]:
+    """The levels that occur: in their own order where a column has one, else sorted."""
+    if hasattr(values, "categories"):
+        occurring = values.remove_unused_categories()
+        return tuple(occurring.categories.tolist())
+    return tuple(np.unique(as_levels(values)).tolist())
 
 
 def bind_table(
     model: TableModel, records: Records, finish: Finish, prior: CoefficientPrior | None = None, strict: bool = False
 ) -> BoundTable:
     """Every column's block over the same records; `finish` makes a problem of a model and its rows."""
-    records = with_helpers(model, records)
-    model = observed(model, records, strict)
-    blocks, specs = [], []
-    for number, column in enumerate(model.columns):
-        spec, bound, rows = _bind(column, model, records, prior, strict)
-        blocks.append(finish(number, bound, rows))
-        specs.append(spec)
+    check_declared(model, strict)
+    blocks, specs, broken = [], [], set[str]()
+    with gathering() as problems:
+        records = with_helpers(model, records)
+        model = observed(model, records, strict)
+        for number, column in enumerate(model.columns):
+            if broken & set(column.formula.covariates):  # looked at by itself, for what else is wrong
+                column = replace(column, formula=Formula.parse(f"`{column.name}` ~ 1"))
+            with problems:
+                spec, bound, rows = _bind(column, model, records, prior, strict)
+                blocks.append(finish(number, bound, rows))
+                specs.append(spec)
+            if len(blocks) + len(broken) <= number:
+                broken.add(column.name)
     return BoundTable(Chain(model.names, tuple(blocks), model.shares), model, tuple(specs))
 
 

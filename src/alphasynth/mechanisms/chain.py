@@ -8,19 +8,57 @@ smallest.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from alphasynth.errors import DiagnosticsError
 from alphasynth.inference.contribution import weighted
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.fit import Fit, Problem, fit, freeze
 from alphasynth.mechanisms.lipschitz import Lipschitz, larger
 from alphasynth.privacy.randomness import Key, child
 from alphasynth.tables.records import Records
+
+Made = TypeVar("Made")
+
+
+class Working(NamedTuple):
+    """A column whose draws are being made: its name, how many parameters it has, since when; all of it public."""
+
+    column: str
+    size: int
+    since: float
+
+
+_WORKING: dict[int, Working] = {}
+
+
+@contextmanager
+def working_on(column: str, block: Problem) -> Iterator[None]:
+    """Say which column this thread is at, for whoever shows what a run is doing."""
+    thread = threading.get_ident()
+    _WORKING[thread] = Working(column, block.model.prior.size, time.monotonic())
+    try:
+        yield
+    except DiagnosticsError as error:
+        size = block.model.prior.size
+        change = "drop terms from its formula, merge rare levels, or give it more of the budget"
+        raise DiagnosticsError(f"column {column!r} ({size:,} coefficients): {error}: {change}", error.draws) from None
+    finally:
+        del _WORKING[thread]
+
+
+def under_way() -> list[Working]:
+    """The columns that are being worked on, the one begun first in front."""
+    return sorted(_WORKING.copy().values(), key=lambda one: one.since)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +165,15 @@ def fit_chain(key: Key, chain: Chain, alpha: np.ndarray, least: tuple[int, ...] 
 
     def one(number: int) -> Fit:
         weights = alpha if alpha.ndim == 1 else np.ascontiguousarray(alpha[:, number])
-        return fit(keys[number], chain.blocks[number], weights, least[number] if least else 0)
+        with working_on(chain.names[number], chain.blocks[number]):
+            return fit(keys[number], chain.blocks[number], weights, least[number] if least else 0)
 
     columns = tuple(in_parallel(one, len(chain.blocks)))
     used = columns[0].alpha_distinct.reshape(alpha.shape) if len(columns) == 1 else alpha.copy()
     return JointFit(chain.records, chain.names, columns, used, joint_largest(columns))
 
 
-def in_parallel(work: Callable[[int], Fit], number: int) -> list[Fit]:
+def in_parallel(work: Callable[[int], Made], number: int) -> list[Made]:
     """Results of `work(i)`, several at a time: the compiled programs let other threads run."""
     workers = min(number, os.cpu_count() or 1)
     if workers == 1:

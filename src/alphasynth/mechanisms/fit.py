@@ -11,10 +11,10 @@ import jax
 import numpy as np
 
 from alphasynth.errors import InputError, found, require_whole
+from alphasynth.exact.public_grid import PublicGrid
 from alphasynth.inference.automatic import Automatic
 from alphasynth.inference.contribution import Bounded, Recentred, bare, weighted
-from alphasynth.inference.density import Target
-from alphasynth.inference.public_grid import PublicGrid
+from alphasynth.inference.density import Target, outside
 from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.mechanisms.lipschitz import Lipschitz, extreme_log_liks, keep_below, larger
 from alphasynth.models.model import SMALLEST_CAPACITY, Array, Columns, Model, Rows
@@ -89,6 +89,9 @@ class SecondPart:
 
 def log_lik_at(model: Model, u: np.ndarray, rows: Rows, one_by_one: bool) -> np.ndarray:
     """f of every line at one draw; for exact draws one by one through one program, so that no line's place matters."""
+    inside = outside(model)
+    if inside is not None:
+        return inside.known_log_liks(u[None], rows.distinct)[0]
     if not one_by_one:
         return np.asarray(_log_lik(model, u, rows.columns))[: rows.size]
     # Capacities are whole numbers of chunks, so the program has one shape.
@@ -159,6 +162,13 @@ class Fit:
         return Lipschitz(self.records, weighted(self.alpha_distinct, self.largest_distinct))
 
 
+def drawn(key: Key, problem: Problem, alpha: np.ndarray, least: int = 0) -> Draws:
+    """Draws from the pseudo posterior alone; raises `DiagnosticsError`."""
+    rows = problem.rows
+    target = Target.of(problem.model, rows, rows.total(alpha * problem.records.counts))
+    return problem.sampler.draw(key, target, problem.num_draws, least).check()
+
+
 @in_64_bit
 def fit(key: Key, problem: Problem, alpha: np.ndarray, least: int = 0) -> Fit:
     """Draw from the pseudo posterior with weights alpha (one per distinct row of the records) and bound each record.
@@ -168,8 +178,7 @@ def fit(key: Key, problem: Problem, alpha: np.ndarray, least: int = 0) -> Fit:
     """
     records, model, rows = problem.records, problem.model, problem.rows
     alpha = np.where(rows.finite[rows.of], alpha, 0.0)
-    target = Target.of(model, rows, rows.total(alpha * records.counts))
-    draws = problem.sampler.draw(key, target, problem.num_draws, least).check()
+    draws = drawn(key, problem, alpha, least)
     if problem.second is not None:
         one = np.random.default_rng(child(key, FIRST)).integers(draws.num_draws)
         return fit(child(key, SECOND), problem.after(draws.take(np.array([one]))), alpha, least)

@@ -11,10 +11,10 @@ import numpy as np
 from alphasynth.errors import InputError
 from alphasynth.inference.contribution import bare
 from alphasynth.mechanisms.binding import BoundTable, covariates
+from alphasynth.models.column_model import ColumnModel
 from alphasynth.models.families import has_own_zeros
 from alphasynth.models.formula import compute_terms
 from alphasynth.models.model import Decoding, Model, Theta
-from alphasynth.models.table_model import ColumnModel
 from alphasynth.tables.gaps import stand_in
 
 # Values beyond declared limits are drawn again so many times, and then brought to the nearest limit.
@@ -49,7 +49,7 @@ class Grown:
     def next(self, number: int, theta: Mapping[str, Any], rng: np.random.Generator) -> Grown:
         """With one more column, from parameters of its model."""
         column, block = self.bound.model.columns[number], self.bound.chain.blocks[number]
-        values = _values(rng, column, bare(block.model), dict(theta), self._columns(number), self.size)
+        values = new_values(rng, column, bare(block.model), dict(theta), self._columns(number), self.size)
         for name, wanted in reversed(column.where):
             # What stands in for a gap is what stood in for it in the table; what is not above 0 is 0.
             other = stand_in(column.declared) if name == column.gap else 0
@@ -93,7 +93,7 @@ def lines_beside(bound: BoundTable, rows: np.ndarray) -> np.ndarray:
     return bound.chain.records.rows_in_order[rows] if bound.inputs else np.zeros(len(rows), np.int64)
 
 
-def _values(
+def new_values(
     rng: np.random.Generator, column: ColumnModel, model: Model, theta: Theta, design: dict[str, Any], rows: int
 ) -> np.ndarray:
     """New values of one column that keep what is declared of it."""

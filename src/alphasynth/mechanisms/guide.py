@@ -18,10 +18,11 @@ from alphasynth.inference.diagnostics import Diagnostics
 from alphasynth.inference.mode import scales
 from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.inference.wrapping import HIGH, LOW, Clipped
-from alphasynth.mechanisms.chain import Chain, JointFit, fit_chain
-from alphasynth.mechanisms.fit import FIRST, Fit, Problem, in_64_bit, log_lik_at
+from alphasynth.mechanisms.chain import Chain, JointFit, block_keys, in_parallel, working_on
+from alphasynth.mechanisms.fit import FIRST, Fit, Problem, drawn, in_64_bit, log_lik_at
 from alphasynth.models.model import TAKES_PART, Peaked, extend
 from alphasynth.models.own_model import BoundModel
+from alphasynth.models.stan_model import BoundStan
 from alphasynth.privacy.randomness import Key, child
 
 # How far, at least, a log-likelihood may fall below or rise above what the draw makes of it before it is clipped, as a
@@ -39,7 +40,7 @@ def guide_of(problem: Problem, epsilon: float, cut: float) -> Problem:
     model, rows = bare(problem.model), problem.rows
     if not isinstance(model, Peaked):
         raise InputError("budget weights need a built-in family or an OwnModel, found a model of another kind")
-    if isinstance(model, BoundModel):
+    if isinstance(model, BoundModel | BoundStan):
         model.require_bounded("budget weights need")
     has_value = rows.columns.get(TAKES_PART)
     starts = with_effects(model.public_starts()) if "X" in rows.columns else model.public_starts()
@@ -77,8 +78,16 @@ class Guide:
 
 def draw_guide(key: Key, chain: Chain) -> Guide:
     """Draw by every block's guide, and take one of the draws at random; raises `DiagnosticsError`."""
-    guides = replace(chain, blocks=tuple(_guide(block) for block in chain.blocks))
-    draws = tuple(column.draws for column in fit_chain(key, guides, np.ones(chain.records.size)).columns)
+    keys, guides = block_keys(key, chain.names), [_guide(block) for block in chain.blocks]
+
+    @in_64_bit
+    def one_of(number: int) -> Draws:
+        """Draws alone: bounds of records under a guide are nobody's concern."""
+        guide = guides[number]
+        with working_on(chain.names[number], guide):
+            return drawn(keys[number], guide, guide.rows.finite[guide.rows.of].astype(float))
+
+    draws = tuple(in_parallel(one_of, len(guides)))
     one = int(np.random.default_rng(child(key, FIRST)).integers(min(each.num_draws for each in draws)))
     return Guide(draws, tuple(each.u[one] for each in draws))
 

@@ -9,10 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphasynth.inference.contribution import weighted
-from alphasynth.inference.density import over_blocks
+from alphasynth.inference.contribution import Bounded, clipped_form, weighted
+from alphasynth.inference.density import log_liks_outside, outside, over_blocks
 from alphasynth.inference.sampler import Draws
-from alphasynth.models.model import Array, Columns, Model, Outside, Rows
+from alphasynth.inference.wrapping import HIGH
+from alphasynth.models.model import TAKES_PART, Array, Columns, Model, Rows
 from alphasynth.tables.records import Records
 
 
@@ -43,14 +44,23 @@ def extreme_log_liks(
     model: Model, draws: Draws, rows: Rows, keep: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Largest and smallest f over the kept draws by row, each (rows.size,); infinite where f is not a number."""
-    if isinstance(model, Outside):
-        f = model.log_liks(draws.u if keep is None else draws.u[keep], rows.distinct)
+    if outside(model) is not None:
+        f = log_liks_outside(model, draws.u if keep is None else draws.u[keep], rows.distinct)
         known = ~np.isnan(f)
         return np.where(known, f, np.inf).max(axis=0), np.where(known, f, -np.inf).min(axis=0)
     # A kept draw stands in for each dropped one: the extremes are the same, and so is the compiled program.
     u = draws.u if keep is None else np.where(keep[:, None], draws.u, draws.u[np.argmax(keep)])
-    highest, lowest = _extremes_by_row(model, u, rows.columns, np.int64(rows.size))
-    return np.asarray(highest)[: rows.size], np.asarray(lowest)[: rows.size]
+    inner, columns, a = clipped_form(model, rows.columns)
+    found = _extremes_by_row(inner, u, columns, np.int64(rows.size))
+    highest, lowest = (np.asarray(one)[: rows.size] for one in found)
+    if inner is model:
+        return highest, lowest
+    # Back to a (f - f*), which is never below what it was cut at, however a sum is rounded.
+    assert isinstance(model, Bounded), "has a clipped form"
+    top, least = np.asarray(columns[HIGH])[: rows.size], -model.epsilon
+    part = np.asarray(columns[TAKES_PART])[: rows.size] > 0 if TAKES_PART in columns else np.ones(rows.size, bool)
+    highest, lowest = (np.where(part, np.maximum(a * (one - top), least), 0.0) for one in (highest, lowest))
+    return highest, lowest
 
 
 def larger(highest: np.ndarray, lowest: np.ndarray) -> np.ndarray:
@@ -63,8 +73,8 @@ def keep_below(model: Model, draws: Draws, rows: Rows, top_alpha: np.ndarray, th
 
     `top_alpha` is the largest alpha of each row's records (capacity,).
     """
-    if isinstance(model, Outside):
-        f = np.abs(model.log_liks(draws.u, rows.distinct))
+    if outside(model) is not None:
+        f = np.abs(log_liks_outside(model, draws.u, rows.distinct))
         by_draw = weighted(top_alpha[: rows.size], np.where(np.isnan(f), np.inf, f)).max(axis=1)
         return by_draw <= np.quantile(by_draw, thresh)
     by_draw = np.asarray(_largest_by_draw(model, draws.u, rows.columns, top_alpha, np.int64(rows.size)))

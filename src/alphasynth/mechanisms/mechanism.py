@@ -17,7 +17,7 @@ from alphasynth.inference.contribution import Strict
 from alphasynth.mechanisms.by_column import applied, settle
 from alphasynth.mechanisms.calibrate import Found, Search, search
 from alphasynth.mechanisms.chain import Chain, JointFit, fit_chain
-from alphasynth.mechanisms.guide import Guide, draw_guide, levels
+from alphasynth.mechanisms.guide import Guide, Levels, draw_guide, levels
 from alphasynth.mechanisms.rule import Aim, Rule, aim_of
 from alphasynth.mechanisms.rules import BW, SW
 from alphasynth.mechanisms.scored import Scored
@@ -66,7 +66,7 @@ class Mechanism:
 class Trail:
     """What a run left (confidential): the first fit, then one per rule; the rules as settled; the searches made.
 
-    `seconds` is the time that each round took, its search included; `guide` is what budget weights were made from.
+    `seconds`: of each round, its search included; `guide`: what budget weights were made from; `first`: its fit's name.
 
     >>> Trail("Unweighted", fits=()).rules
     ()
@@ -78,6 +78,7 @@ class Trail:
     searches: tuple[Search, ...] = field(default=(), repr=False)
     seconds: tuple[float, ...] = field(default=(), repr=False)
     guide: Guide | None = field(default=None, repr=False)
+    first: str = "Unweighted"
 
     @property
     def delta(self) -> float:
@@ -137,7 +138,7 @@ def run(key: Key, chain: Chain, mechanism: Mechanism, target: float | None = Non
     rounds = len(mechanism.rules) + 1
     begin = time.perf_counter()
     watch(Step(1, rounds, 1))
-    trail = Trail(mechanism.label, fits=(fit_chain(child(key, 0), chain, np.ones(chain.records.size)),))
+    trail = _begun(key, chain, mechanism)
     times = [time.perf_counter()]
     for number, rule in enumerate(mechanism.rules, start=1):
         aim = target if number == len(mechanism.rules) else None
@@ -145,6 +146,20 @@ def run(key: Key, chain: Chain, mechanism: Mechanism, target: float | None = Non
         trail = take_step(child(key, number), chain, trail, rule, aim, tell)
         times.append(time.perf_counter())
     return replace(trail, seconds=tuple(np.diff([begin, *times]).tolist()))
+
+
+def _begun(key: Key, chain: Chain, mechanism: Mechanism) -> Trail:
+    """The trail with its first fit, without weights; of several columns that get budget weights, with their guide.
+
+    No weight of theirs is made from a fit without weights, whose program takes as long to compile as all others.
+    """
+    if len(chain.blocks) > 1 and mechanism.rules and _is_budget(mechanism.rules[0]):
+        return Trail(mechanism.label, fits=(), guide=draw_guide(child(child(key, 1), 0), chain), first="Guide")
+    return Trail(mechanism.label, fits=(fit_chain(child(key, 0), chain, np.ones(chain.records.size)),))
+
+
+def _is_budget(rule: Rule) -> bool:
+    return isinstance(applied(rule), BW)
 
 
 def _tell(watch: Watch, round_number: int, rounds: int, trial: int) -> None:
@@ -159,16 +174,16 @@ def take_step(
     All trials of a search use this step's key (common random numbers), which is not the key of any other step: the
     bound is never measured on the draws that the weights were made from.
     """
-    before = trail.fits[-1]
     trials = count(1)
 
     def refit(alpha: np.ndarray, least: tuple[int, ...] = ()) -> JointFit:
         tell(next(trials))
         return fit_chain(key, chain, alpha, least)
 
-    if isinstance(applied(rule), BW):
+    if _is_budget(rule):
         assert target is not None, "checked at the door"
         return _guided_step(key, chain, trail, settle(rule, lambda bw: settled(bw, target, chain)), tell)
+    before = trail.fits[-1]
     aim = None
     if rule.unset or target is not None:
         aim = aim_of(rule, before, target, lambda other: refit(other(chain.records, before)).lipschitz.overall)
@@ -216,18 +231,24 @@ def _printed_step(chain: Chain, trail: Trail, rule: Rule, bound: float, target: 
 def _guided_step(key: Key, chain: Chain, trail: Trail, rule: Rule, tell: Callable[[int], None]) -> Trail:
     """Budget weights: one draw, what it allows each record, and a fit in which that is all that a record adds."""
     tell(1)
-    guide = draw_guide(child(key, 0), chain)
-    allowed, alpha = budget_weights(chain, rule, guide.u)
+    guide = trail.guide or draw_guide(child(key, 0), chain)
+    allowed, alpha = _allowed(chain, rule, guide.u)
+    begun = replace(trail, fits=trail.fits or (allowed.fit,), guide=guide)
     tell(2)
-    return replace(trail.then(rule, fit_chain(child(key, 1), allowed, alpha)), guide=guide)
+    return begun.then(rule, fit_chain(child(key, 1), allowed.chain, alpha))
 
 
 def budget_weights(chain: Chain, rule: Rule, guide: Sequence[np.ndarray]) -> tuple[Chain, np.ndarray]:
     """The chain with clipped records and their weights by distinct row, given the guide's u by block."""
+    allowed, alpha = _allowed(chain, rule, guide)
+    return allowed.chain, alpha
+
+
+def _allowed(chain: Chain, rule: Rule, guide: Sequence[np.ndarray]) -> tuple[Levels, np.ndarray]:
     budget = applied(rule)
     assert isinstance(budget, BW) and budget.bound is not None and not isinstance(budget.cap, str), "settled"  # noqa: PT018
     allowed = levels(chain, guide, budget.bound / budget.cap)
-    return allowed.chain, rule(chain.records, allowed.fit)
+    return allowed, rule(chain.records, allowed.fit)
 
 
 def settled(rule: BW, target: float, chain: Chain) -> BW:

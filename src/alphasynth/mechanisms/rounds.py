@@ -17,7 +17,7 @@ MOST_LINES = 10_000
 
 
 def weightings(trail: Trail, chain: Chain) -> tuple[Weighting, ...]:
-    """The rounds of a run: Unweighted, then one per rule; the last has the mechanism's own label."""
+    """The rounds of a run: the first fit, then one per rule; the last has the mechanism's own label."""
     return tuple(
         Weighting(label, fit.records.counts, _by_row(fit), fit.lipschitz.by_distinct, _mu(fit, chain))
         for label, fit in zip(round_labels(trail), trail.fits, strict=True)
@@ -36,7 +36,7 @@ def _mu(fit: JointFit, chain: Chain) -> np.ndarray | None:
 
 def round_labels(trail: Trail) -> list[str]:
     """What each round is called; one that shares its name with a later one takes its number along."""
-    labels = ["Unweighted", *(type(applied(rule)).__name__ for rule in trail.rules)]
+    labels = [trail.first, *(type(applied(rule)).__name__ for rule in trail.rules)]
     labels[-1] = trail.label
     return [f"{name} (round {i + 1})" if name in labels[i + 1 :] else name for i, name in enumerate(labels)]
 

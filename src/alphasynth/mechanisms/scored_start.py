@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from alphasynth.exact.public_grid import QUANTA, PublicGrid, total_cost
 from alphasynth.inference.contribution import Bounded, Censored
 from alphasynth.inference.density import Target
-from alphasynth.inference.public_grid import QUANTA, PublicGrid, total_cost
 from alphasynth.inference.scores import Parameters
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.mechanisms.scored import Scorable

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 import jax
 import jax.numpy as jnp
 
 from alphasynth.errors import InputError
-from alphasynth.inference.axes import MOST_PARAMETERS, NATURAL_ENDS, default_of
+from alphasynth.exact.axes import MOST_PARAMETERS, NATURAL_ENDS, default_of
+from alphasynth.exact.public_grid import QUANTA, Axis, PublicGrid, coordinate_names, points
 from alphasynth.inference.contribution import (
     BetaDivergence,
     BetaDivergenceAt,
@@ -23,15 +24,14 @@ from alphasynth.inference.contribution import (
     bare,
 )
 from alphasynth.inference.laplace import Laplace
-from alphasynth.inference.public_grid import QUANTA, Axis, PublicGrid, coordinate_names, points
 from alphasynth.inference.sampler import Draws, Sampler
 from alphasynth.mechanisms.chain import Chain
 from alphasynth.mechanisms.fit import Problem, SecondPart, in_64_bit
 from alphasynth.models.coefficient_priors import ScaleMixturePrior
+from alphasynth.models.column_model import ColumnModel
 from alphasynth.models.counts import NegativeBinomial, Poisson
 from alphasynth.models.model import Array, Columns, Model, Rows
 from alphasynth.models.priors import LinearPrior, OrdinalPrior, PairPrior
-from alphasynth.models.table_model import ColumnModel
 from alphasynth.privacy import strict_terms as stated
 from alphasynth.privacy.accounting import at_least, total
 from alphasynth.privacy.approximate import each_with_first, rho_of_ranges
@@ -183,7 +183,12 @@ def largest_probability(model: Model, grid: PublicGrid, columns: Columns) -> flo
     """Largest probability of a single count over a public grid; 1 where the model's has no short formula."""
     if not isinstance(model, Poisson | NegativeBinomial) or "X" in columns:
         return 1.0
-    return min(float(_largest_probability(model, points(grid.axes(model, columns)))) * (1 + 1e-9), 1.0)
+    return _largest_on(model, grid.axes(model, columns))
+
+
+@lru_cache(maxsize=8)  # of public facts alone
+def _largest_on(model: Poisson | NegativeBinomial, axes: tuple[Axis, ...]) -> float:
+    return min(float(_largest_probability(model, points(axes))) * (1 + 1e-9), 1.0)
 
 
 @partial(jax.jit, static_argnames="model")

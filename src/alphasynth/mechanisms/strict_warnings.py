@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphasynth.errors import StrictWarning
+from alphasynth.exact.public_grid import PublicGrid
 from alphasynth.inference.contribution import Bounded
-from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.inference.sampler import Draws
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.strict import at_limit

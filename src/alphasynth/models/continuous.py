@@ -46,14 +46,14 @@ class Normal:
     def read(self, name: str, values: Any, declared: Declared, strict: bool) -> Columns:
         """Scaled values, and the logarithm of the density's change of unit."""
         y = _numbers(name, values, declared)
-        centre, half = _scale(name, declared, self.logarithmic)
+        centre, half = scale_of(name, declared, self.logarithmic)
         scaled = np.log(y) if self.logarithmic else y
         jacobian = -math.log(half) - (scaled if self.logarithmic else np.zeros(len(y)))
         return {"y": (scaled - centre) / half, "log_unit": jacobian}
 
     def decode(self, name: str, y: np.ndarray, declared: Declared) -> np.ndarray:
         """Values in their own unit."""
-        centre, half = _scale(name, declared, self.logarithmic)
+        centre, half = scale_of(name, declared, self.logarithmic)
         values = centre + half * y
         return np.exp(np.minimum(values, 700.0)) if self.logarithmic else values
 
@@ -189,7 +189,7 @@ def _positive_limits(name: str, declared: Declared) -> tuple[float, float]:
     return low, high
 
 
-def _scale(name: str, declared: Declared, logarithmic: bool) -> tuple[float, float]:
+def scale_of(name: str, declared: Declared, logarithmic: bool) -> tuple[float, float]:
     """Centre and half the width of the limits, or of their logarithms."""
     low, high = _limits(name, declared)
     if logarithmic:

@@ -20,6 +20,8 @@ from alphasynth.tables.declared import Declared
 
 # A larger count is an error or wants a coarser unit: its log-likelihood is a difference of terms of 1e9 and more.
 LARGEST_COUNT = 100_000_000
+# What to do with a column that holds no counts.
+OTHERWISE = " (alphasynth inspect TABLE --suggest columns.toml declares any column, for Raked)"
 # NumPy's Poisson generator refuses larger means; only draws from an all but empty posterior come near.
 LARGEST_RATE = 1e18
 
@@ -192,12 +194,12 @@ def check_counts(name: str, values: np.ndarray, zeros: bool = False) -> np.ndarr
     Unless `zeros` allows it they must not all be 0, where a posterior would lean on its prior alone.
     """
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
-        raise InputError(f"column {name!r} must hold counts, found a column that is not numeric")
+        raise InputError(f"column {name!r} must hold counts, found a column that is not numeric{OTHERWISE}")
     y = values.astype(np.float64)
     if (y < 0).any():
         raise InputError(f"column {name!r} must hold counts of at least 0, found negative values")
     if (y != np.floor(y)).any():
-        raise InputError(f"column {name!r} must hold whole numbers, found fractions")
+        raise InputError(f"column {name!r} must hold whole numbers, found fractions{OTHERWISE}")
     if (y > LARGEST_COUNT).any():
         raise InputError(
             f"column {name!r} must hold counts of at most {LARGEST_COUNT:,}, found larger ones; use a coarser unit"

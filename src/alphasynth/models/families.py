@@ -82,6 +82,12 @@ def has_own_zeros(family: str) -> bool:
     return FAMILIES[family].above is not None
 
 
+def check_intercept(formula: Formula, family: str) -> None:
+    """Refuse an ordinal column without an intercept."""
+    if family == "ordinal" and not formula.has_intercept:
+        raise InputError(f"formula of {formula.response!r}, which is ordinal, must have an intercept, found none")
+
+
 def bind_design(
     formula: Formula,
     family: str,
@@ -98,8 +104,7 @@ def bind_design(
     contributions that read nothing off the table.
     """
     declared = declared or Declared()
-    if family == "ordinal" and not formula.has_intercept:
-        raise InputError(f"formula of {formula.response!r}, which is ordinal, must have an intercept, found none")
+    check_intercept(formula, family)
     of = records.group((formula.response, *formula.covariates, *apart))
     _, first = np.unique(of, return_index=True)
     counts = np.bincount(of, records.counts).astype(np.int64)

@@ -50,6 +50,21 @@ def read_formula(text: str) -> Parsed | None:
     return Parsed(tokens[0].name, ordered, used, tokens[1].end)
 
 
+def response_in(formula: object) -> str | None:
+    """The column that a formula is of, as far as it can be read; None where there is none.
+
+    >>> response_in("`odd name` ~ age +"), response_in(3)
+    ('odd name', None)
+    """
+    if not isinstance(formula, str):
+        return None
+    try:
+        tokens = tokens_of(formula)
+    except InputError:
+        return formula.partition("~")[0].strip().strip("`") or None
+    return tokens[0].name if tokens and tokens[0].kind in ("word", "quoted") else None
+
+
 def bare_categories(text: str) -> list[tuple[Token, int]]:
     """Where `C(column)` stands without options: the column's token, and the place of the parenthesis after it."""
     tokens = [*tokens_of(text), END, END, END]

@@ -71,6 +71,14 @@ class Outside(Protocol):
         """Parameters by name (S, ...) at coordinates (S, D)."""
         ...
 
+    def log_priors(self, u: np.ndarray) -> np.ndarray:
+        """Log prior density (S,) at coordinates (S, D), the Jacobian included; -inf where there is none."""
+        ...
+
+    def known_log_liks(self, u: np.ndarray, columns: Columns) -> np.ndarray:
+        """f (S, rows) at coordinates (S, D); not a number where a row's own cannot be computed."""
+        ...
+
 
 class Wrapping(Protocol):
     """A model around another one, whose prior and whose simulated values are its own."""

@@ -51,14 +51,17 @@ class OwnModel:
 
     @staticmethod
     def from_stan(
-        program: str | Path, data: Mapping[str, Any] | None = None, names: Mapping[str, str] | None = None
+        program: str | Path,
+        data: Mapping[str, Any] | None = None,
+        names: Mapping[str, str] | None = None,
+        engine: str | None = None,
     ) -> StanModel:
         """A model of a Stan program: its code, a .stan file, or "negative_binomial", which is ours.
 
         The program's data are n, K, y, X and weights, which come from the table and the formula, and whatever else
         `data` gives; its target must be a prior plus weights times log-likelihoods, and its generated quantities
-        hold `log_lik` and `y_rep`, one entry per row. `names` says what it calls these, where otherwise.
-        Raises `InputError`.
+        hold `log_lik` and `y_rep`, one entry per row. `names` says what it calls these, where otherwise. `engine`:
+        "pystan", or "cmdstan" of a user's own; without it the first that is installed. Raises `InputError`.
 
         >>> OwnModel.from_stan("negative_binomial").program.called("log_lik")
         'log_lik'
@@ -66,7 +69,7 @@ class OwnModel:
         from alphasynth.models.stan_model import StanModel
         from alphasynth.stan.program import StanProgram
 
-        return StanModel(StanProgram.of(program, data, names))
+        return StanModel(StanProgram.of(program, data, names, engine))
 
     def bind(self, formula: Formula, records: Records, strict: bool = False) -> tuple[BoundModel, Rows]:
         """The model at the formula's K, and what it reads of the records; `InputError` where it breaks the contract.

@@ -16,6 +16,10 @@ from alphasynth.models.model import Array, Columns, Prior, Theta
 STARTS, START_SPREAD = 64, 2.0
 CLIMB = 100  # steps to a row's own largest log-likelihood
 BOUNDED_RISE = 1.0  # what three times as many steps may add
+UNBOUNDED = (
+    "{who} a model whose log-likelihood is bounded: give its scale a smallest value (an sd that is some constant plus "
+    "a parameter, say), found one that rises without end"
+)
 
 
 class Climbed(Protocol):
@@ -78,10 +82,7 @@ def check_bounded(model: Climbed, who: str) -> None:
         row = {"y": jnp.full(1, value), "X": jnp.ones((1, model.K))}
         near, far = (float(climb(model, row, steps)) for steps in (CLIMB, 4 * CLIMB))
         if far - near > BOUNDED_RISE:
-            raise InputError(
-                f"{who} a model whose log-likelihood is bounded: give its scale a smallest value (an sd that is some "
-                "constant plus a parameter, say), found one that rises without end"
-            )
+            raise InputError(UNBOUNDED.format(who=who))
 
 
 def starts(size: int) -> np.ndarray:

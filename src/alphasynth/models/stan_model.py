@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,18 +12,17 @@ import numpy as np
 from alphasynth.errors import InputError
 from alphasynth.models.formula import Formula, design_of
 from alphasynth.models.model import Array, Columns, Rows, Theta
+from alphasynth.models.own_peaks import BOUNDED_RISE, UNBOUNDED
 from alphasynth.stan.process import StanError
 from alphasynth.stan.program import LOG_LIK, Y_REP, StanProgram
+from alphasynth.stan.public_points import climbs_without_end, highest, prior_points
+from alphasynth.stan.pystan import OTHER_NUMBER
+from alphasynth.stan.stand_in import coordinates_of, spread_rows, stand_in_of
 from alphasynth.tables.records import Records
 
 ROWS_PER_SEED = 1_024  # new rows are simulated so many at a time, since Stan's seeds have 31 bits
-MOST_CHECKED = 4_000  # rows that the program's promises are tried on: of more, these spread over all values
 POINTS = 25  # pairs of points that are tried for one at which all log-likelihoods are finite
-STAND_INS = (1.0, 0.0, 2.0, 0.5, 20.0, 100.0, 1_000.0, 1e5, -1.0)  # responses that are no one's, one of which must do
-OTHER_NUMBER = "number of parameters does not match"  # what Stan says of too few or too many coordinates
-LIMIT = "but must be"  # what it says of a value outside its declaration
 CLOSE = 1e-6  # of sums of log-likelihoods that ought to be equal
-MOST_COORDINATES = 10_000
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class StanModel:
             raise InputError(f"column {formula.response!r} must be numeric, found a column that is not")
         X = design_of(formula, records)[first]
         columns = {"y": response.astype(np.float64), "X": X}
-        stand_in = _stand_in_of(self.program, X.shape[1])
-        model = BoundStan(self.program, X.shape[1], _coordinates(self.program, columns), stand_in)
+        stand_in = stand_in_of(self.program, X.shape[1])
+        model = BoundStan(self.program, X.shape[1], coordinates_of(self.program, columns), stand_in)
         check_promises(model, columns)
         return model, Rows.pad(columns, of, np.zeros(model.coordinates))
 
@@ -74,8 +75,8 @@ class StanPrior:
 
 
 ONLY_STAN = (
-    "a Stan program must be drawn from by Stan, under LW, CW, SW, Reweight or Given weights, and audited by draws or "
-    "as a black box, found another use"
+    "a Stan program must be drawn from by Stan, under LW, CW, SW, BW, Reweight or Given weights, and audited by draws "
+    "or as a black box, found another use"
 )
 
 
@@ -97,8 +98,56 @@ class BoundStan:
         return StanPrior(self.coordinates)
 
     def log_lik(self, theta: Theta, columns: Columns) -> Array:
-        """Refused: `log_liks` has it, of all draws at once."""
-        raise InputError(ONLY_STAN)
+        """f where it is given, as models around this one read it; else refused: `log_liks` has it, of all draws."""
+        if LOG_LIK not in theta:
+            raise InputError(ONLY_STAN)
+        return theta[LOG_LIK]
+
+    def log_priors(self, u: np.ndarray) -> np.ndarray:
+        """Log prior density (S,) at coordinates (S, D), the Jacobian included; -inf where it is not a number.
+
+        So it is where nothing can be computed of rows that are no one's: where there are no draws is public.
+        """
+        data = self.data(self.no_rows(2), np.zeros(2))
+        target = np.array(self.program.ask("log_prob", data, u, True))
+        some = np.isfinite(target)
+        entry = self.program.ask("entries", data, u[some], _place_of(self), 1, True)[:, 0]
+        target[some] = np.where(np.isnan(entry), -np.inf, target[some])
+        return np.where(some, target, -np.inf)
+
+    def known_log_liks(self, u: np.ndarray, columns: Columns) -> np.ndarray:
+        """f (S, rows) at coordinates (S, D); not a number where a row's own, by itself, cannot be computed."""
+        rows = len(columns["y"])
+        f = np.array(self._entries(self.data(columns, np.ones(rows)), u, self.program.called(LOG_LIK), rows, True))
+        lost = np.isnan(f).all(axis=1)
+        if rows > 1 and lost.any():
+            halves = (slice(rows // 2), slice(rows // 2, None))
+            apart = [{name: column[half] for name, column in columns.items()} for half in halves]
+            f[lost] = np.concatenate([self.known_log_liks(u[lost], part) for part in apart], axis=1)
+        return f
+
+    def public_starts(self) -> np.ndarray:
+        """Points (S, D) of the program's prior, the same for every table; refuses a prior without draws."""
+        return _prior_points(self)
+
+    def peak(self, columns: Columns) -> np.ndarray:
+        """f*, as high as each row's log-likelihood climbs from public points, by the row alone; 0 where it has none."""
+        rows = ({name: column[i : i + 1] for name, column in columns.items()} for i in range(len(columns["y"])))
+        found = np.array([highest(self._of_row(row), self.public_starts()) for row in rows])
+        return np.where(np.isfinite(found), found, 0.0)
+
+    def require_bounded(self, who: str) -> None:
+        """Refuse a log-likelihood without an upper bound, tried on a row that is no one's; `who` needs one."""
+        if self.program.counts:
+            return
+        if climbs_without_end(self._of_row(self.no_rows(1)), self.public_starts(), BOUNDED_RISE):
+            raise InputError(UNBOUNDED.format(who=who))
+
+    def _of_row(self, row: Columns) -> Callable[[np.ndarray], np.ndarray]:
+        """f (S,) of one row at coordinates (S, D)."""
+        data = self.data(row, np.ones(1))
+        first = self._places(data, self.program.called(LOG_LIK), 1)
+        return lambda u: np.asarray(self.program.ask("entries", data, u, first, 1, True))[:, 0]
 
     def log_liks(self, u: np.ndarray, columns: Columns) -> np.ndarray:
         """f (S, rows) at coordinates (S, D); with all weights 1, so that a `log_lik` that is weighted is f too."""
@@ -125,13 +174,18 @@ class BoundStan:
             theta[name] = self._entries(data, u, name, number).reshape(len(u), *shape, order="F")
         return {name: value for name, value in theta.items() if value.size}
 
-    def _entries(self, data: dict[str, Any], u: np.ndarray, name: str, number: int) -> np.ndarray:
+    def _entries(self, data: dict[str, Any], u: np.ndarray, name: str, number: int, known: bool = False) -> np.ndarray:
+        first = self._places(data, name, number)
+        values: np.ndarray = self.program.ask("entries", data, np.asarray(u), first, number, known)
+        return values
+
+    def _places(self, data: dict[str, Any], name: str, number: int) -> int:
+        """Where the entries of that name begin, which are so many."""
         _, _, entries = self.program.ask("names", data)
         places = [i for i, entry in enumerate(entries) if entry == name or entry.startswith(f"{name}.")]
         if len(places) != number:
             raise InputError(f"{name!r} must have one entry per record in the Stan program, found another number")
-        values: np.ndarray = self.program.ask("entries", data, np.asarray(u), places[0] if places else 0, number)
-        return values
+        return places[0] if places else 0
 
     def data(self, columns: Columns, weights: np.ndarray) -> dict[str, Any]:
         """The program's data for rows with weights."""
@@ -145,64 +199,21 @@ class BoundStan:
         for first in range(0, rows, ROWS_PER_SEED):
             part = X[first : first + ROWS_PER_SEED]
             data = self.data({**self.no_rows(len(part)), "X": part}, np.ones(len(part)))
-            seen = self.program.ask("simulate", data, values, int(rng.integers(1, 2**31)))
-            made += [seen[f"{called}.{i + 1}"][0] for i in range(len(part))]
-        return np.array(made)
+            made.append(self.program.ask("simulate", data, called, values, int(rng.integers(1, 2**31))))
+        return np.concatenate(made)
 
 
-def _stand_in_of(program: StanProgram, K: int) -> float:
-    """A response that the program's data block allows; nothing of the table is tried."""
-    error = None
-    for value in STAND_INS:
-        if program.counts and value != int(value):
-            continue
-        try:
-            program.ask("names", program.data_for(np.full(2, value), np.ones((2, K)), np.ones(2)))
-        except StanError as found:
-            error = found
-            continue
-        return value
-    assert error is not None
-    if LIMIT not in str(error):
-        raise error
-    raise InputError(
-        f"a Stan program must allow a response of {', '.join(f'{v:g}' for v in STAND_INS)}, which stand for no one's "
-        "where rows are simulated, found that its data block allows none"
-    )
+@lru_cache(maxsize=16)
+def _place_of(model: BoundStan) -> int:
+    """Where the log-likelihoods of two rows begin among all entries."""
+    return model._places(model.data(model.no_rows(2), np.zeros(2)), model.program.called(LOG_LIK), 2)
 
 
-def _coordinates(program: StanProgram, columns: Columns) -> int:
-    """How many coordinates without limits the program has: the number that Stan does not refuse.
-
-    A point at which the density is not defined has the right number all the same.
-    """
-    few = {name: column[:2] for name, column in columns.items()}
-    data = program.data_for(few["y"], few["X"], np.ones(len(few["y"])))
-
-    def refused(number: int) -> str:
-        try:
-            program.ask("log_prob", data, np.zeros((1, number)))
-        except StanError as error:
-            return str(error)
-        return ""
-
-    if OTHER_NUMBER not in (said := refused(MOST_COORDINATES + 1)):
-        raise StanError(said or f"a Stan program must have at most {MOST_COORDINATES:,} free coordinates, found more")
-    for number in range(1, MOST_COORDINATES + 1):
-        if OTHER_NUMBER not in refused(number):
-            return number
-    raise InputError(f"a Stan program must have from 1 to {MOST_COORDINATES:,} free coordinates, found another number")
-
-
-def spread_rows(columns: Columns) -> Columns:
-    """All rows, or of many some that are spread evenly over the values of the response and of each covariate."""
-    values = np.column_stack([columns["y"], columns["X"]])
-    if len(values) <= MOST_CHECKED:
-        return dict(columns)
-    each = MOST_CHECKED // values.shape[1]
-    ranks = np.linspace(0, len(values) - 1, max(each, 2)).astype(int)
-    picked = np.unique(np.argsort(values, axis=0, kind="stable")[ranks])
-    return {name: column[picked] for name, column in columns.items()}
+@lru_cache(maxsize=16)
+def _prior_points(model: BoundStan) -> np.ndarray:
+    found = prior_points(model.program, model.data(model.no_rows(2), np.zeros(2)), model.shapes())
+    found.setflags(write=False)
+    return found
 
 
 def check_promises(model: BoundStan, columns: Columns) -> None:

@@ -2,89 +2,24 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from alphasynth.errors import InputError, found, require_positive
-from alphasynth.models.families import FAMILIES, OWN_TRAITS, Family, Own
+from alphasynth.errors import InputError, gathering
+from alphasynth.models.column_model import LEFT_OUT, ColumnModel, column_of
 from alphasynth.models.formula import Formula
-from alphasynth.tables.declared import MARKED, READ_OFF, Declared, marks_of
+from alphasynth.models.formula_text import response_in
+from alphasynth.tables.declared import READ_OFF, Declared, marks_of, read_toml
 from alphasynth.tables.gaps import indicator_of
+from alphasynth.tables.public_columns import MARKED
 
 HEAD = """\
 # A model of a whole table: one [[column]] each, and what is declared public under [declared_public].
 # Everything in this file is treated as public and is listed in guarantee.json. Check it, edit it, and leave out of it
 # whatever must not be told.
 """
-# What may be read off the table of a column's model; of a column that is not in the model, that it was left out.
-CHOSEN, LEFT_OUT = ("family", "formula", "budget"), "left_out"
-
-
-@dataclass(frozen=True)
-class ColumnModel:
-    """One column given others: a formula, a family, its public part of the budget, what is declared of it.
-
-    `where` names indicators and the values that they must have: the column is modelled, and generated, where they do.
-    `read_off` says which of family, formula and budget were chosen by a look at the table; `own` is a model of the
-    user's own, in place of a family.
-
-    >>> ColumnModel.of("visits ~ age", "poisson").name
-    'visits'
-    """
-
-    formula: Formula
-    family: str
-    budget: float = 1.0
-    declared: Declared = field(default_factory=Declared)
-    where: tuple[tuple[str, bool], ...] = ()
-    read_off: tuple[str, ...] = ()
-    own: Own | None = None
-
-    @classmethod
-    def of(
-        cls,
-        formula: str,
-        family: str,
-        budget: float = 1.0,
-        declared: Declared | Mapping[str, Any] | None = None,
-        read_off: Sequence[str] = (),
-    ) -> ColumnModel:
-        """A column model from words; raise `InputError`."""
-        parsed = Formula.parse(formula)
-        if family not in FAMILIES:
-            near = get_close_matches(str(family), FAMILIES, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise InputError(
-                f"family of {parsed.response!r} must be one of {', '.join(FAMILIES)}, found {family!r}{hint}"
-            )
-        facts = declared if isinstance(declared, Declared) else Declared.of(parsed.response, declared or {})
-        marks = marks_of(f"{parsed.response!r}", read_off, CHOSEN)
-        return cls(parsed, family, require_positive(f"budget of {parsed.response!r}", budget), facts, (), marks)
-
-    @property
-    def name(self) -> str:
-        """The column's name."""
-        return self.formula.response
-
-    @property
-    def traits(self) -> Family:
-        """What is particular to its family."""
-        return FAMILIES[self.family] if self.own is None else OWN_TRAITS
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Columns that must be there before this one is generated."""
-        return (*self.formula.covariates, *(name for name, _ in self.where))
-
-    @property
-    def gap(self) -> str | None:
-        """The indicator of its gaps, where it has one."""
-        own = indicator_of(self.name)
-        return own if (own, False) in self.where else None
 
 
 @dataclass(frozen=True)
@@ -107,42 +42,50 @@ class TableModel:
         if not columns:
             raise InputError("a model must have at least one column, found none")
         names = [column.name for column in columns]
-        doubled = next((name for name in names if names.count(name) > 1), None)
-        if doubled is not None:
-            raise InputError(f"a column must have one formula, found {names.count(doubled)} for {doubled!r}")
-        both = next((name for name in left_out if name in names), None)
-        if both is not None:
-            raise InputError(f"columns that were left out must not be in the model, found {both!r}")
-        return cls(_in_order(columns), tuple(left_out))
+        with gathering() as problems:
+            for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+                problems.say(f"a column must have one formula, found {names.count(name)} for {name!r}")
+            for name in [name for name in left_out if name in names]:
+                problems.say(f"columns that were left out must not be in the model, found {name!r}")
+            with problems:
+                in_order = _in_order(columns)
+        return cls(in_order, tuple(left_out))
 
     @classmethod
     def read(cls, path: Path) -> TableModel:
         """A table model from a TOML file."""
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"the model file must be readable, found {error.strerror} at {str(path)!r}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            where = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-            raise InputError(f"the model file must be TOML, found what is not in {path.name}: {where}") from None
-        return cls.parse(content)
+        return cls.parse(read_toml(path, "model"))
 
     @classmethod
     def parse(cls, content: Mapping[str, Any]) -> TableModel:
-        """A table model from the content of a file; raise `InputError` for what is unknown or of the wrong kind."""
-        strange = [name for name in content if name not in ("column", "declared_public", READ_OFF)]
-        if strange:
-            raise InputError(f"a model file must hold [[column]] and [declared_public], found {strange[0]!r}")
+        """A table model from the content of a file; raise `InputError` for all that is unknown or of the wrong kind.
+
+        The error's `rest` is what is `Legible` of them.
+        """
         entries, facts = content.get("column", []), content.get("declared_public", {})
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise InputError("columns of a model file must be written [[column]], found others")
-        if not isinstance(facts, dict) or not all(isinstance(fact, dict) for fact in facts.values()):
-            raise InputError("what is declared of a column must be written [declared_public.NAME], found otherwise")
-        columns = [_column(entry, facts) for entry in entries]
-        unknown = sorted(set(facts) - {column.name for column in columns})
-        if unknown:
-            raise InputError(f"declared_public must be of columns in the model, found {unknown[0]!r}")
-        return cls.of(columns, marks_of("the model", content.get(READ_OFF, ())))
+        columns, left_out, seen = list[ColumnModel](), tuple[str, ...](), tuple[str, ...]()
+        with gathering() as problems:
+            for name in (strange := sorted(set(content) - {"column", "declared_public", READ_OFF})):
+                problems.say(f"a model file must hold [[column]] and [declared_public], found {name!r}")
+            if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+                raise InputError("columns of a model file must be written [[column]], found others")
+            if not isinstance(facts, dict) or not all(isinstance(fact, dict) for fact in facts.values()):
+                raise InputError("what is declared of a column must be written [declared_public.NAME], found otherwise")
+            named = [response_in(entry.get("formula")) for entry in entries]
+            for of, entry in zip(named, entries, strict=True):
+                with problems:
+                    columns.append(column_of(entry, facts.get(of, {})))
+                seen, problems.rest = (*seen, *(problems.rest or ())), None
+            hidden = None in named or any(isinstance(content[name], dict | list) for name in strange)
+            for name in [] if hidden else sorted(set(facts) - set(named)):
+                problems.say(f"declared_public must be of columns in the model, found {name!r}")
+            with problems:
+                left_out = marks_of("the model", content.get(READ_OFF, ()))
+            model = cls(tuple(columns), left_out)
+            problems.rest = Legible(model, tuple(dict.fromkeys((*model.names, *model.inputs, *seen))))
+            if columns or not problems:
+                model = cls.of(columns, left_out)
+        return model
 
     def plain(self) -> dict[str, Any]:
         """The content of a file."""
@@ -212,7 +155,8 @@ class TableModel:
         columns: list[ColumnModel] = []
         for column in self.columns:
             more = [gappy[name] for name in column.formula.covariates if name in gappy]
-            whole = replace(column, formula=_with_terms(column.formula, more))
+            text = column.formula.text + "".join(f" + `{name}`" for name in more)
+            whole = replace(column, formula=Formula.parse(text) if more else column.formula)
             if column.name not in gappy:
                 columns.append(whole)
                 continue
@@ -245,6 +189,13 @@ class TableModel:
         return frozenset(name for column in self.columns for name, _ in column.where)
 
 
+class Legible(NamedTuple):
+    """Of a file in which something is wrong, the columns in which nothing is, and all that formulas name."""
+
+    model: TableModel
+    names: tuple[str, ...]
+
+
 def above_zero_of(name: str) -> str:
     """The name of a column's indicator of values that are not 0."""
     return f"{name} is not 0"
@@ -254,34 +205,6 @@ def _indicator(column: ColumnModel, name: str, budget: float) -> ColumnModel:
     """A column of two levels that is modelled by the terms of another one."""
     text = f"`{name}` ~ {column.formula.right}"
     return ColumnModel(Formula.parse(text), "bernoulli", budget, Declared(levels=(False, True)))
-
-
-def _with_terms(formula: Formula, names: Sequence[str]) -> Formula:
-    return Formula.parse(formula.text + "".join(f" + `{name}`" for name in names)) if names else formula
-
-
-def _of(entry: Mapping[str, Any]) -> str:
-    """Which column a message is about, as far as it is known."""
-    return f" for {entry['formula']!r}" if isinstance(entry.get("formula"), str) else ""
-
-
-def _column(entry: Mapping[str, Any], facts: Mapping[str, Any]) -> ColumnModel:
-    known = ("formula", "family", "budget")
-    strange = [name for name in entry if name not in (*known, READ_OFF)]
-    if strange:
-        raise InputError(f"a column of a model has a formula, a family and a budget, found {strange[0]!r}{_of(entry)}")
-    for name in known[:2]:
-        if not isinstance(entry.get(name), str):
-            what = found(entry[name]) if name in entry else "none"
-            raise InputError(f"a column of a model must have a {name}, found {what}{_of(entry)}")
-    name = Formula.parse(entry["formula"]).response
-    return ColumnModel.of(
-        entry["formula"],
-        entry["family"],
-        entry.get("budget", 1.0),
-        Declared.of(name, facts.get(name, {})),
-        entry.get(READ_OFF, ()),
-    )
 
 
 def _in_order(columns: Sequence[ColumnModel]) -> tuple[ColumnModel, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from alphasynth.models.expressions import (
     Constant,
     Expression,
     Operation,
+    columns_of,
     is_text,
     parts_of,
     written,
@@ -133,3 +134,17 @@ def _learning(expression: Call, values: Any, state: State) -> Any:
     options = {name: list(v) if isinstance(v, tuple) else v for name, v in expression.options}
     learnt = state.setdefault(written(expression), {})
     return functions[expression.function](values, **options, _state=learnt)
+
+
+def only_coded(factors: Iterable[Expression]) -> frozenset[str]:
+    """Columns that stand in `C(column)` with levels to be learnt, and nowhere else.
+
+    >>> only_coded([Call("C", (Column("region"),)), Call("C", (Column("age"),)), Column("age")])
+    frozenset({'region'})
+    """
+    coded, other = set[str](), set[str]()
+    for factor in factors:
+        call = isinstance(factor, Call) and factor.function == "C" and not factor.options
+        alone = call and isinstance(next(iter(parts_of(factor))), Column)
+        (coded if alone else other).update(columns_of(factor))
+    return frozenset(coded - other)

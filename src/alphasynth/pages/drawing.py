@@ -130,12 +130,14 @@ def _bars(mark: Bars, x: Scale, y: Scale, figure: Figure) -> str:
 
 def _line(mark: Line, x: Scale, y: Scale, figure: Figure, aside: float) -> str:
     places = [x(value) + aside for value in mark.x]
-    path = " ".join(f"{a:.1f},{y(b):.1f}" for a, b in zip(places, mark.y, strict=True))
+    joined = [(a, b) for a, b, apart in zip(places, mark.y, mark.apart, strict=True) if not apart]
+    path = " ".join(f"{a:.1f},{y(b):.1f}" for a, b in joined)
     tip = escape(mark.tip, quote=True)
     colour = figure.colours[mark.series]
     drawn = f'<polyline points="{path}"/>'
-    for a, b, reach in zip(places, mark.y, () if mark.reach is None else mark.reach, strict=False):
+    for a, b, reach, apart in zip(places, mark.y, () if mark.reach is None else mark.reach, mark.apart, strict=False):
         ends = f'x1="{a:.1f}" x2="{a:.1f}" y1="{y(b - reach):.1f}" y2="{y(b + reach):.1f}"'
-        drawn += f'<line {ends}/><circle cx="{a:.1f}" cy="{y(b):.1f}" r="2.2" style="fill:{colour}"/>'
+        fill = "var(--panel)" if apart else colour
+        drawn += f'<line {ends}/><circle cx="{a:.1f}" cy="{y(b):.1f}" r="2.2" style="fill:{fill}"/>'
     drawn += f'<polyline class="hit" points="{path}" data-tip="{tip}"/>'
     return group(mark.series, f'class="line" style="stroke:{colour}"', drawn)

@@ -94,8 +94,6 @@ def _x_label(panel: Panel) -> str:
 
 
 def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
-    from matplotlib.transforms import ScaledTranslation
-
     space.set_title(panel.title, fontsize=9)
     if panel.tiles is not None:
         _draw_tiles(space, panel.tiles)
@@ -110,12 +108,7 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
         elif isinstance(mark, Bars):
             space.stairs(mark.shares, mark.edges, fill=True, color=colours[mark.series], alpha=0.5, label=mark.series)
         elif isinstance(mark, Line) and mark.reach is not None:
-            style: dict[str, Any] = {"color": colours[mark.series], "marker": "o", "markersize": 3, "elinewidth": 1}
-            aside = ScaledTranslation(ASIDE * panel.shift(mark) / 72, 0, space.figure.dpi_scale_trans)
-            style["transform"] = space.transData + aside
-            space.errorbar(mark.x, mark.y, mark.reach, label=mark.series, capsize=2, linewidth=1.4, **style)
-            for y in (mark.y - mark.reach, mark.y + mark.reach):  # what is moved aside does not count by itself
-                space.update_datalim(np.column_stack([mark.x, y]))
+            _draw_with_bars(space, mark, colours[mark.series], ASIDE * panel.shift(mark))
         elif isinstance(mark, Line):
             space.plot(mark.x, mark.y, color=colours[mark.series], label=mark.series)
     _draw_rows(space, panel, colours)
@@ -128,6 +121,24 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
         space.set_xlim(panel.x_range[0] - room, panel.x_range[1] + room)
     if not panel.rows and not panel.shares and not panel.intervals:
         _finish_plane(space, panel, colours)
+
+
+def _draw_with_bars(space: Axes, mark: Line, colour: str, aside: float) -> None:
+    """Points with error bars, joined but for the hollow ones."""
+    from matplotlib.transforms import ScaledTranslation
+
+    assert mark.reach is not None, "has bars"
+    moved = space.transData + ScaledTranslation(aside / 72, 0, space.figure.dpi_scale_trans)
+    style: dict[str, Any] = {"color": colour, "marker": "o", "markersize": 3, "elinewidth": 1, "transform": moved}
+    joined: dict[str, Any] = {"linewidth": 1.4}
+    apart: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
+    parts = [(~mark.apart, joined), (mark.apart, apart)]
+    drawn = [(part, own) for part, own in parts if part.any()]
+    for number, (part, own) in enumerate(drawn):
+        own["label"] = mark.series if number == 0 else None
+        space.errorbar(mark.x[part], mark.y[part], mark.reach[part], capsize=2, **style, **own)
+    for y in (mark.y - mark.reach, mark.y + mark.reach):  # what is moved aside does not count by itself
+        space.update_datalim(np.column_stack([mark.x, y]))
 
 
 def _finish_plane(space: Axes, panel: Panel, colours: dict[str, str]) -> None:

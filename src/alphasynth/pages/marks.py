@@ -83,18 +83,27 @@ class Bars:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A curve; with a `reach`, points joined by it that have error bars so far up and down."""
+    """A curve; with a `reach`, points joined by it that have error bars so far up and down.
+
+    Points that are `hollow` rest on less than the others, and the curve does not go to them.
+    """
 
     series: str
     x: np.ndarray
     y: np.ndarray
     tip: str
     reach: np.ndarray | None = None
+    hollow: np.ndarray | None = None
+
+    @property
+    def apart(self) -> np.ndarray:
+        """Which points are hollow."""
+        return np.zeros(len(self.x), bool) if self.hollow is None else self.hollow
 
     def numbers(self) -> Iterator[dict[str, Any]]:
         """Lines of the CSV file."""
-        for x, y in zip(self.x, self.y, strict=True):
-            yield {"series": self.series, "mark": "curve", "x": x, "y": y}
+        for x, y, apart in zip(self.x, self.y, self.apart, strict=True):
+            yield {"series": self.series, "mark": "hollow point" if apart else "curve", "x": x, "y": y}
         for x, y, reach in zip(self.x, self.y, () if self.reach is None else self.reach, strict=False):
             yield {"series": self.series, "mark": "error bar", "x": x, "y": y - reach, "y_to": y + reach}
 

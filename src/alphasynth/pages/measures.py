@@ -40,6 +40,7 @@ MATCHES = (
 
 
 LARGEST = 10  # differences that come first
+COMBINED = "95 % interval (combined)"
 OVERLAP_ERROR = 0.1  # ends of intervals are themselves estimates: two decimals of an overlap are enough
 
 
@@ -79,7 +80,7 @@ def statistic_lines(utilities: Mapping[str, Utility], vector: Mapping[str, bool]
     """Statistics with both intervals, one line per synthesizer and statistic."""
     marks = vector or {}
     first = ("synthesizer", "column", "statistic", "confidential", "95 % interval", "synthetic")
-    heads = (*first, "95 % interval (averaged)", "overlap (averaged)", "95 % interval (combined)", "overlap (combined)")
+    heads = (*first, "95 % interval (averaged)", "overlap (averaged)", COMBINED, "overlap (combined)")
     lines = [
         _statistic(label, found, marks.get(label, False)) for label, u in utilities.items() for found in u.comparisons
     ]
@@ -87,14 +88,14 @@ def statistic_lines(utilities: Mapping[str, Utility], vector: Mapping[str, bool]
     note = (
         "Averaged: end points of each table's bootstrap interval, averaged over the tables; it leaves out that tables "
         "differ because their draws do. Combined: variance T = W rows/n + B/m, W the mean of the tables' own "
-        "variances, B the variance between draws; of Scored, whose draws are spread by noise, T = (1 + 1/m) B for "
-        "tables of n rows. Overlap: the shared part as a share of each interval's length, "
-        "averaged; 1 is perfect, below 0 they are apart."
+        "variances, B the variance between draws; of Scored and Raked, whose tables are spread by as much noise as "
+        "their middle is off by, T = (1 + 1/m) B for tables of n rows. Overlap: the shared part as a share of each "
+        "interval's length, averaged; 1 is perfect, below 0 they are apart."
     )
     if single:
         note += " One draw leaves B unknown, so there is no combined interval."
     else:
-        note += " From one draw of a strict mechanism B is W rows/n / a + W, a the number that tempers every record."
+        note += " From one draw that tempers every record by the same number a, B is W rows/n / a + W."
     return Lines("Statistics by column", heads, lines, note)
 
 
@@ -185,10 +186,17 @@ def _beside(found: Share | Weighted, error: float) -> tuple[WithError, WithError
 
 
 def share_lines(utilities: Mapping[str, Utility]) -> Lines:
-    """Shares of levels."""
-    lines = [(label, s.column, s.level, *_beside(s, s.error)) for label, u in utilities.items() for s in u.shares]
-    heads = ("synthesizer", "column", "level", "confidential share", "synthetic share", "difference")
-    return Lines("Shares of levels by column", heads, lines)
+    """Shares of levels, with combined intervals where there are some."""
+    lines = []
+    for label, utility in utilities.items():
+        for s in utility.shares:
+            confidential, synthetic, difference = _beside(s, s.error)
+            lines.append((label, s.column, s.level, confidential, synthetic, s.interval, difference))
+    heads = ("synthesizer", "column", "level", "confidential share", "synthetic share", COMBINED, "difference")
+    if any(line[5] is not None for line in lines):
+        return Lines("Shares of levels by column", heads, lines)
+    without = [(*line[:5], line[6]) for line in lines]
+    return Lines("Shares of levels by column", (*heads[:5], heads[6]), without)
 
 
 def weighted_lines(utilities: Mapping[str, Utility]) -> Lines:
@@ -205,10 +213,11 @@ def weighted_lines(utilities: Mapping[str, Utility]) -> Lines:
 
 def coefficient_lines(utilities: Mapping[str, Utility]) -> Lines:
     """Regression coefficients side by side."""
+    several = len({c.regression for u in utilities.values() for c in u.coefficients}) > 1
     lines = [
         (
             label,
-            c.term,
+            f"{c.regression.partition(' ~ ')[0]}: {c.term}" if several else c.term,
             WithError(c.value, c.error),
             WithError(c.error, c.error),
             WithError(c.synthetic.estimate, c.synthetic.variance**0.5 if c.synthetic.variance else c.between),
@@ -219,7 +228,7 @@ def coefficient_lines(utilities: Mapping[str, Utility]) -> Lines:
         for c in u.coefficients
     ]
     kinds = {f"{c.regression}, {c.kind}" for u in utilities.values() for c in u.coefficients}
-    heads = ("synthesizer", "term", "confidential", "standard error", "synthetic", "95 % interval (combined)", "apart")
+    heads = ("synthesizer", "term", "confidential", "standard error", "synthetic", COMBINED, "apart")
     note = (
         "Apart: distance in standard errors of the difference of two samples with as many rows, of which robust and "
         "usual ones are compared and the larger is taken; two samples of one population would be 0.8 apart on average. "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
 import numpy as np
 
 from alphasynth.evaluation.compared import Estimates, estimates
@@ -12,11 +10,12 @@ from alphasynth.evaluation.utility import SEED
 from alphasynth.evaluation.values import is_numeric, present, statistics, together, values_of
 from alphasynth.pages import figures, page, whole_table
 from alphasynth.pages.measures import TAILS, VECTOR_WEIGHTS, is_vector
+from alphasynth.pages.released import estimates as of_whole_tables
+from alphasynth.pages.released.reading import as_filed, reading
 from alphasynth.privacy.guarantee import SPREAD, PublicGuarantee
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_gaps
 from alphasynth.tables.records import Records
-from alphasynth.tables.text_cells import guarded
 
 COVERS = (
     "In simulations with a right model, one weight for all records and five draws or more, such intervals covered the "
@@ -36,16 +35,6 @@ SPREAD_PARAMETERS = "The draws of parameters are spread by as much noise as thei
 MOST_SHOWN = 6  # tables that have a violin of their own
 ALL = "all tables"
 REACH = ("reach = t.ppf(0.975, freedom) * T**0.5", "print(q.mean(), q.mean() - reach, q.mean() + reach)")
-READERS = {
-    ".csv": "read_csv(path)",
-    ".tsv": "read_csv(path, sep='\\t')",
-    ".parquet": "read_parquet(path)",
-    ".arrow": "read_feather(path)",
-    ".feather": "read_feather(path)",
-    ".xpt": "read_sas(path)",
-    ".sav": "read_spss(path)",
-    ".dta": "read_stata(path)",
-}
 
 
 def how_to_use(release: Release, names: list[str], tables: list[Records], response: str) -> tuple[page.Block, ...]:
@@ -98,6 +87,8 @@ def how_to_use(release: Release, names: list[str], tables: list[Records], respon
         blocks.append(page.note(COVERS))
     if is_numeric(tables[0].columns[response]) and all(present(table, response).any() for table in tables):
         blocks += _statistics(release, names, tables, response, vector)
+    if whole_table.is_whole(guarantee):
+        return (*blocks, *of_whole_tables.blocks_of(release, tables, response))
     numeric = is_numeric(tables[0].columns[response])
     level = None if numeric else str(np.asarray(tables[0].columns[response])[np.argmax(tables[0].counts)])
     gaps = response in declared_gaps(guarantee)
@@ -138,23 +129,16 @@ def _line(estimate: Estimates, vector: bool) -> tuple[object, ...]:
 def _program(release: Release, response: str, level: str | None, gaps: bool) -> str:
     """Lines that compute the mean and its interval from the published files, or the share of a level of text."""
     guarantee = release.guarantee
-    response = guarded(response) if release.guarded else response  # as the file has it
-    level = guarded(level) if release.guarded else level
+    response = as_filed(release, response)
+    level = None if level is None else as_filed(release, level)
     values = f"table[{response!r}]" if level is None else f"(table[{response!r}].astype(str) == {level!r})"
     number = f"table[{response!r}].count()" if level is None and gaps else "len(table)"
-    first = PurePath(release.files[0] if release.files else "synthetic_01.csv")
-    read = READERS.get(first.suffix, READERS[".csv"])
-    if first.suffix == ".csv" and release.delimiter != ",":
-        read = f"read_csv(path, sep={release.delimiter!r})"
-    if release.decimal != ".":
-        read = read.replace(")", f", decimal={release.decimal!r})")
-    pattern = f"{first.stem.rstrip('0123456789')}*{first.suffix}"
     lines = [
         "from glob import glob",
         "import pandas as pd",
         *([] if guarantee.m == 1 else ["from scipy.stats import t"]),
         "",
-        f"tables = [pd.{read} for path in sorted(glob({pattern!r}))]",
+        reading(release),
         f"q = pd.Series([{values}.mean() for table in tables])",
     ]
     if guarantee.m > 1:

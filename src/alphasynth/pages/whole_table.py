@@ -7,6 +7,9 @@ from alphasynth.privacy.accounting import counted
 from alphasynth.privacy.guarantee import PublicGuarantee
 from alphasynth.raking.features import SCALE
 from alphasynth.raking.moments import USUAL
+from alphasynth.synthesis.release import Release
+from alphasynth.tables.frames import column_names
+from alphasynth.tables.grouping import Stored
 
 MADE = (
     "rows were drawn from a pool that was weighted until its counts and moments came near to noisy ones of {n:,} "
@@ -31,6 +34,13 @@ WORDS = (
 def is_whole(guarantee: PublicGuarantee) -> bool:
     """Whether a table was made whole, from noisy sums of its columns and pairs."""
     return bool(guarantee.measured)
+
+
+def at_hand(release: Release) -> bool:
+    """Whether all columns are at hand: of a large table it is one."""
+    table = release.tables[0]
+    names = table.column_names if isinstance(table, Stored) else column_names(table)
+    return len(names) >= len(release.guarantee.columns)
 
 
 def measured_table(guarantee: PublicGuarantee) -> page.Block:

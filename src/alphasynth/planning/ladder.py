@@ -7,11 +7,14 @@ or a pure epsilon times their root. So runs have few rows and much budget, in pl
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import NamedTuple
 
 import numpy as np
@@ -127,8 +130,33 @@ def _results(
     if processes == 1:
         yield from map(task, work)
         return
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+    with _quiet_tracker(), ProcessPoolExecutor(processes, get_context("spawn"), _end_together) as pool:
         yield from pool.map(task, work, chunksize=4)
+
+
+def _end_together() -> None:
+    """Have this process end when the one that started it does: a signal leaves no time to tell it."""
+    parent = parent_process()
+    assert parent is not None, "it is a worker's"
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _quiet_tracker() -> Iterator[None]:
+    """Where a signal ends this process, the one that tidies up after it has nothing to say."""
+    before = os.environ.get("PYTHONWARNINGS")
+    ignore = "ignore::UserWarning:multiprocessing.resource_tracker"
+    os.environ["PYTHONWARNINGS"] = f"{before},{ignore}" if before else ignore
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONWARNINGS")
+        os.environ.update({} if before is None else {"PYTHONWARNINGS": before})
 
 
 def smoothed(items: Sequence[Item], heights: np.ndarray, squares: np.ndarray) -> np.ndarray:

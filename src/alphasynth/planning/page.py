@@ -17,6 +17,7 @@ from alphasynth.evaluation.digits import short
 from alphasynth.planning import stand_in
 from alphasynth.planning.distances import KINDS, PAIR
 from alphasynth.planning.plan import DELTAS, EPSILONS, NEXT_TO_NOTHING, Plan
+from alphasynth.privacy.accounting import counted
 
 # What sliders stop at: epsilons a tenth apart, and deltas by powers of ten, after none at all.
 STOPS = tuple(float(f"{each:.2g}") for each in np.geomspace(*EPSILONS, 54))
@@ -37,6 +38,7 @@ def render(made: Plan) -> str:
     script = _part("alphasynth.planning", "plan.js")
     return environment.from_string(_part("alphasynth.planning", "plan.html.jinja")).render(
         plan=made,
+        columns=counted(len(made.columns.names), "column"),
         version=__version__,
         groups=_groups(made),
         budget=_budget(made),

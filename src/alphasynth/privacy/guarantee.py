@@ -153,7 +153,7 @@ class Guarantee:
         return (
             f"{self.mechanism}: epsilon {round_up(self.epsilon_per_draw)} per draw, {round_up(self.epsilon_total)} for "
             f"{counted(self.m, 'draw')} of parameters{unit}, {taken} {self.num_draws:,} posterior draws"
-            f"{promises.dropped(self.thresh)} over {self.n:,} records ({self.sampler}); "
+            f"{promises.dropped(self.thresh)} over {counted(self.n, 'record')} ({self.sampler}); "
             f"{self.promise}{promises.seeded(self.releasable)}."
         )
 

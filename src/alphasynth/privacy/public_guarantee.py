@@ -25,9 +25,9 @@ class PublicGuarantee:
     as public; the rest are inputs that the user chose. `formulas` and `families` are those of the columns to
     synthesize, in order; `unit_column` is None where a unit of privacy is a row. A strict promise has the
     contributions and grids of its columns, the number `scalar` that tempers every record alike, and what it comes to
-    when a row is replaced, in zero-concentrated privacy (rho), and as an epsilon at a small public delta. One of
-    (epsilon, delta) has the policy's delta, `policy_delta`, which is None where epsilon is pure. Of a table
-    model, `columns` lists each column's formula, family and part of epsilon, `declared_public` what is public about
+    when a row is replaced, in zero-concentrated privacy (rho), and as an epsilon at a small public `delta`. Of a
+    promise of (epsilon, delta), `delta` is the policy's, `policy_delta`, which is None where epsilon is pure. Of a
+    table model, `columns` lists each column's formula, family and part of epsilon, `declared_public` what is public of
     columns, and `weights` says whether records had one weight or one for each column. `combining` says how estimates
     from several tables are put together (`intervals`), `read_off_the_table` what was read off the table and declared
     by nobody, `confirmed_public` what was read off it and then confirmed.
@@ -118,7 +118,7 @@ class PublicGuarantee:
         unit = promises.for_unit(self.unit_column, self.max_rows)
         epsilon = None if self.epsilon is None else f"epsilon {self.budget}{unit}"
         over = "any number of tables" if self.measured else f"{counted(self.m, 'draw')} of parameters"
-        records, end = f"over {self.n:,} records", f"; {self.promise}{promises.seeded(self.releasable)}."
+        records, end = f"over {counted(self.n, 'record')}", f"; {self.promise}{promises.seeded(self.releasable)}."
         if self.scope == STRICT:
             return f"{self.mechanism}: {epsilon} for {over} {records}{self._beside()}{end}"
         if self.scope == TARGET:
@@ -145,7 +145,7 @@ class PublicGuarantee:
         return {
             "mechanism": self.mechanism,
             BUDGET[self.scope]: self.budget,
-            "for": f"{over} over {self.n:,} records",
+            "for": f"{over} over {counted(self.n, 'record')}",
             "unit of privacy": self.unit,
             "scope": promises.scope_words(self.scope, self.policy_delta is not None),
         }

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, PrivacyFault
 from alphasynth.privacy.exponential import draw
 from alphasynth.privacy.gaussian import discrete_gaussian, discrete_laplace_all
 from alphasynth.privacy.randomness import Stream
@@ -62,10 +62,12 @@ class Spending:
         return [(each.name, each.cost) for each in self.measured]
 
     def take(self, name: str, part: Fraction, measured: Measured | None = None) -> Fraction:
-        """Spend a part of the total; it is noted before anything is measured."""
+        """Spend a part of the total; it is noted before anything is measured. Raise `PrivacyFault`."""
         cost = self.total * part
-        assert cost > 0, "what is measured costs something"
-        assert sum((each for _, each in self.spent), cost) <= self.total, "no more is spent than there is"
+        if cost <= 0:
+            raise PrivacyFault(f"what is measured must cost something, found {name!r} for nothing")
+        if sum((each for _, each in self.spent), cost) > self.total:
+            raise PrivacyFault(f"no more must be spent than there is, found {name!r} beyond that")
         self.measured.append(Measured(name, cost) if measured is None else replace(measured, cost=cost))
         return cost
 
@@ -89,6 +91,11 @@ class Spending:
         else:
             noise = discrete_gaussian(stream, variance, len(sums))
         return sums + noise, float(variance)
+
+    def check_spent(self) -> None:
+        """Raise `PrivacyFault` unless all of the budget is spent, which is what is stated."""
+        if sum(cost for _, cost in self.spent) != self.total:
+            raise PrivacyFault("all of the budget must be spent and no more, found another sum")
 
     def choose(self, stream: Stream, scores: np.ndarray, rows: int, name: str, part: Fraction) -> int:
         """The number of one of several whole-number scores, larger ones the likelier: the exponential mechanism.

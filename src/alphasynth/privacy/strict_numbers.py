@@ -23,8 +23,8 @@ def strict_numbers(
 ) -> dict[str, Any]:
     """The public numbers of a strict promise for one unit of privacy, by the names that a public guarantee has.
 
-    With the delta that is spent, epsilon when a unit is replaced is the one at that delta. Concentrated privacy does
-    not survive a chain that is slightly off, so that there rho is not stated.
+    With a delta that is spent, `delta` is that one, and epsilon when a unit is replaced is at it. Concentrated privacy
+    does not survive a chain that is slightly off, so that there rho is not stated.
     """
     stated = {
         "exact": terms.exact,
@@ -42,7 +42,7 @@ def strict_numbers(
     if terms.rho is not None and delta is not None:
         rho = rho_of_unit(terms.rho, max_rows)
         stated["epsilon_replace"] = replaced_at(rho, delta)
-        return {**stated, "rho": rho} if terms.exact else stated
+        return stated | {"delta": delta} | ({"rho": rho} if terms.exact else {})
     if not terms.exact or terms.pure_only:
         return stated
     rho, pure = concentrated(terms.epsilon_per_draw, m, max_rows), of_unit(policy_epsilon, max_rows)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, gathering
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.limits import of_steps, steps_within
 
@@ -28,7 +28,7 @@ class Cells:
     A cell of numbers goes from `lower` to `upper`, both (numbers,); a cell of levels is a level, and those of text have
     no number. With a `unit` cells are even in log(1 + x / unit). Blocks that are `apart` hold one number each, which
     many records may have: zero, and what is declared to be heaped. Numbers that are drawn have at most so many
-    `decimals`.
+    `decimals`. Numbers that are `coded` are levels without an order, as text is.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Cells:
     unit: float | None = None
     apart: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     decimals: int | None = None
+    coded: bool = False
 
     @classmethod
     def of(cls, name: str, declared: Declared, skewed: bool = False) -> Cells:
@@ -60,7 +61,7 @@ class Cells:
         levels = declared.levels if text else tuple(sorted(declared.levels))
         numbers = np.zeros(0) if text else np.asarray(levels, float)
         gap = declared.missing == "model"
-        return cls(name, np.arange(len(levels) + gap), numbers, numbers, levels, gap)
+        return cls(name, np.arange(len(levels) + gap), numbers, numbers, levels, gap, coded=declared.nominal)
 
     @classmethod
     def _of_numbers(cls, name: str, declared: Declared, skewed: bool) -> Cells:
@@ -74,6 +75,8 @@ class Cells:
                 even = np.log1p(each - low) if skewed else each - low
                 blocks = np.unique(np.floor(even / (even[-1] or 1.0) * (BLOCKS - 1)), return_inverse=True)[1]
                 return cls._of_cut(name, declared, _Cut(each, each, blocks), 1.0 if skewed else None)
+        if low == high:
+            return cls._of_cut(name, declared, _Cut(np.array([low]), np.array([high]), np.zeros(1, int)), None)
         even = np.linspace(0.0, math.log1p((high - low) / unit) if unit else high - low, BLOCKS * INSIDE + 1)
         edges = low + (np.expm1(even) * unit if unit else even)
         edges[-1] = high
@@ -105,9 +108,14 @@ class Cells:
         return int(self.block[-1]) + 1
 
     @property
-    def nominal(self) -> bool:
+    def text(self) -> bool:
         """Whether its cells are levels without a number."""
         return len(self.lower) == 0
+
+    @property
+    def nominal(self) -> bool:
+        """Whether its cells are levels without an order: text, and numbers that are codes."""
+        return self.text or self.coded
 
     @property
     def value(self) -> np.ndarray:
@@ -116,37 +124,42 @@ class Cells:
         return np.log1p((middle - self.lower[0]) / self.unit) if self.unit is not None else middle
 
     @property
-    def widths(self) -> np.ndarray:
-        """Widths (blocks of numbers,) of blocks, on the scale on which cells are even; of zero's next to nothing."""
-        last = np.append(np.flatnonzero(np.diff(self.block[: len(self.lower)])), len(self.lower) - 1)
+    def fine_widths(self) -> np.ndarray:
+        """Widths (numbers,) of cells, on the scale on which they are even; of zero's and heaps' next to nothing."""
         if self.levels:
-            return np.ones(len(last))
-        ends = self.upper[last] + self.whole - self.lower[0]
+            return np.ones(len(self.lower) or len(self.levels))
+        ends = self.upper + self.whole - self.lower[0]
         return np.diff(np.log1p(ends / self.unit) if self.unit is not None else ends, prepend=0.0)
+
+    @property
+    def widths(self) -> np.ndarray:
+        """Widths (blocks of numbers,) of blocks, on the same scale."""
+        return np.bincount(self.block[: len(self.block) - self.gap], self.fine_widths)
 
     def codes(self, values: np.ndarray, gone: np.ndarray) -> np.ndarray:
         """The cell (n,) of each value; those that are `gone` (n,) lie in the gaps'. Raise `InputError`.
 
         Values are numbers, or of levels the places among them.
         """
-        if gone.any() and not self.gap:
-            raise InputError(f"column {self.name!r} must have no gaps, or missing = 'model' declared, found gaps")
-        if self.levels:
-            place = values if self.nominal else np.searchsorted(self.lower, values)
-            if not self.nominal and (self.lower[np.clip(place, 0, len(self.lower) - 1)] != values)[~gone].any():
-                raise InputError(f"column {self.name!r} must hold its declared levels and no others, found others")
-        else:
-            place = np.searchsorted(self.lower, values, side="right") - 1
-            within = (values >= self.lower[0]) & (values <= self.upper[-1])
-            if not within[~gone].all():
-                raise InputError(f"column {self.name!r} must lie within its declared limits, found values beyond")
+        with gathering() as problems:
+            if gone.any() and not self.gap:
+                problems.say(f"column {self.name!r} must have no gaps, or missing = 'model' declared, found gaps")
+            if self.levels:
+                place = values if self.text else np.searchsorted(self.lower, values)
+                if not self.text and (self.lower[np.clip(place, 0, len(self.lower) - 1)] != values)[~gone].any():
+                    problems.say(f"column {self.name!r} must hold its declared levels and no others, found others")
+            else:
+                place = np.searchsorted(self.lower, values, side="right") - 1
+                within = (values >= self.lower[0]) & (values <= self.upper[-1])
+                if not within[~gone].all():
+                    problems.say(f"column {self.name!r} must lie within its declared limits, found values beyond")
         return np.where(gone, self.size - 1, np.clip(place, 0, self.size - 1 - self.gap)).astype(np.int64)
 
     def draw(self, rng: np.random.Generator, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A value (n,) within each of these cells, a place among the levels where they are text; and which are gaps."""
         gone = (codes == self.size - 1) & self.gap
         inside = np.where(gone, 0, codes)
-        if self.nominal:
+        if self.text:
             return inside, gone
         low, high = self.lower[inside], self.upper[inside]
         if self.levels or (low == high).all():

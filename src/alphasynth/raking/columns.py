@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from alphasynth.errors import InputError, found, require_positive
+from alphasynth.constraints.comparisons import Constraint
+from alphasynth.constraints.words import check_words, names_in, parse_constraint
+from alphasynth.errors import InputError, found, gathering, require_positive
 from alphasynth.notebook.declarations import columns_card, in_words
 from alphasynth.raking.cells import Cells
-from alphasynth.raking.constraints import Constraint, parse_constraint
-from alphasynth.tables.declared import MARKED, OF_WHOLE_TABLES, READ_OFF, Declared, marks_of
+from alphasynth.tables.declared import OF_WHOLE_TABLES, READ_OFF, Declared, marks_of, read_toml
+from alphasynth.tables.limits import check_cells, check_floats
+from alphasynth.tables.public_columns import MARKED
 
 WEIGHT = "weight"
 LEFT_OUT, CONSTRAINTS, RESPONSE, INTERACTIONS = "left_out", "constraints", "response", "interactions"
@@ -22,7 +24,8 @@ LONG = 110  # characters of a line
 HEAD = """\
 # Columns of a whole table, and what is public about each: levels, or limits (numbers or dates); whole = true of whole
 # numbers, decimals = 2 of those with so many digits after the point, skewed = true where most are near the lower limit,
-# heaps = [40, 60] that many have (zero is one anyway), missing = "model" where there may be gaps.
+# heaps = [40, 60] that many have (zero is one anyway), nominal = true where levels are codes of no order (regions), and
+# missing = "model" where there may be gaps.
 # Above the columns may stand what holds in every row: constraints = ["married => age >= 15", "part <= whole"]; which
 # columns matter most, and products of two to keep with them: response = ["visits"], interactions = ["age:sex"].
 # Everything in this file is treated as public and is listed in guarantee.json. Check it, edit it, and leave out of it
@@ -79,67 +82,98 @@ class Columns:
         weight: Mapping[str, Any] | None = None,
     ) -> Columns:
         """Columns from what is declared of each, and constraints in words; raise `InputError`."""
-        facts = {name: _facts(name, given) for name, given in declared.items()}
-        if not facts:
-            raise InputError("a whole table must have at least one column declared, found none")
-        weighed = None if weight is None else SurveyWeight.of(weight)
-        if weighed is not None and weighed.column in facts:
-            raise InputError(f"the weight must not be among the columns, found {weighed.column!r} among them")
-        parsed = tuple(parse_constraint(text, facts) for text in constraints)
-        columns = cls(facts, parsed, tuple(left_out), weighed)
-        columns.cells()
-        return columns
+        facts, weighed = dict[str, Declared](), None
+        with gathering() as problems:
+            for name, given in declared.items():
+                with problems:
+                    facts[name] = _facts(name, given)
+            if "" in declared:
+                problems.say("a column must have a name, found one without (is one missing in the table's header?)")
+            if not declared:
+                problems.say("a whole table must have at least one column declared, found none")
+            with problems:
+                weighed = None if weight is None else SurveyWeight.of(weight)
+            if weighed is not None and weighed.column in declared:
+                problems.say(f"the weight must not be among the columns, found {weighed.column!r} among them")
+            problems.rest = cls(facts, (), tuple(left_out), weighed)
+            parsed, broken = list[Constraint](), set(declared) - set(facts)
+            for text in constraints:
+                with problems:
+                    if broken & names_in(text):
+                        check_words(text, declared)
+                    else:
+                        parsed.append(parse_constraint(text, facts))
+        return cls(facts, tuple(parsed), tuple(left_out), weighed)
 
     @classmethod
     def read(cls, path: str | Path) -> Columns:
         """Columns from a TOML file; raise `InputError`."""
-        path = Path(path)
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"the columns file must be readable, found {error.strerror} at {str(path)!r}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            where = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-            raise InputError(f"the columns file must be TOML, found what is not in {path.name}: {where}") from None
-        return cls.parse(content)
+        return cls.parse(read_toml(Path(path), "columns"))
 
     @classmethod
     def parse(cls, content: Mapping[str, Any]) -> Columns:
-        """Columns from the content of a file; raise `InputError` for what is unknown or of the wrong kind."""
+        """Columns from the content of a file; raise `InputError` for all that is unknown or of the wrong kind.
+
+        The error's `rest` are columns in which nothing is wrong.
+        """
         if isinstance(content.get("column"), list):
             raise InputError(
                 "a columns file must hold [column.NAME] for each column, found a model's [[column]]; alphasynth "
                 "inspect TABLE --suggest columns.toml writes one"
             )
         strange = [name for name in content if name not in ("column", READ_OFF, WEIGHT, *LISTS)]
-        if strange:
-            beside = ", ".join((*LISTS, WEIGHT))
-            raise InputError(
-                f"a columns file must hold [column.NAME] for each column, and above them {beside} where wanted, found "
-                f"{', '.join(map(repr, strange))}"
-            )
-        left_out = marks_of("the columns file", content.get(READ_OFF, ()))
-        entries = content.get("column", {})
-        if not isinstance(entries, Mapping) or not all(isinstance(facts, Mapping) for facts in entries.values()):
-            raise InputError("a columns file must hold [column.NAME] for each column, found something else")
-        texts = {name: content.get(name, []) for name in LISTS}
-        for name, given in texts.items():
-            if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
-                raise InputError(f"{name} of a columns file must be a list of texts, found {found(given)}")
-        weight = content.get(WEIGHT)
-        if weight is not None and not isinstance(weight, Mapping):
-            raise InputError("weight must be {column = NAME, largest = NUMBER}, found otherwise")
-        columns = cls.of(entries, texts[CONSTRAINTS], left_out, weight)
+        entries, weight = content.get("column", {}), content.get(WEIGHT)
+        left_out, texts = tuple[str, ...](), {name: content.get(name, []) for name in LISTS}
+        with gathering() as problems:
+            if strange:
+                beside = ", ".join((*LISTS, WEIGHT))
+                problems.say(
+                    f"a columns file must hold [column.NAME] for each column, and above them {beside} where wanted, "
+                    f"found {', '.join(map(repr, strange))}"
+                )
+            with problems:
+                left_out = marks_of("the columns file", content.get(READ_OFF, ()))
+            for name, given in texts.items():
+                if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+                    problems.say(f"{name} of a columns file must be a list of texts, found {found(given)}")
+                    texts[name] = []
+            if weight is not None and not isinstance(weight, Mapping):
+                problems.say("weight must be {column = NAME, largest = NUMBER}, found otherwise")
+                weight = None
+            if not isinstance(entries, Mapping) or not all(isinstance(facts, Mapping) for facts in entries.values()):
+                raise InputError("a columns file must hold [column.NAME] for each column, found something else")
+            if problems and not entries:
+                problems.refuse()
+            with problems:
+                columns = problems.rest = cls.of(entries, texts[CONSTRAINTS], left_out, weight)
+            with problems:
+                cls.check_response(texts[RESPONSE], texts[INTERACTIONS], list(entries))
         return columns.with_response(texts[RESPONSE], texts[INTERACTIONS])
+
+    @staticmethod
+    def check_response(response: Sequence[str], interactions: Sequence[str], names: Sequence[str]) -> None:
+        """Refuse columns that matter most, and products of two, of which one is not declared."""
+        with gathering() as problems:
+            for name in response:
+                if name not in names:
+                    problems.say(f"response must be declared columns, found {found(name)}")
+            for text in interactions:
+                with problems:
+                    both = two_columns(text, names)
+                    if set(response or names) <= set(both):
+                        other = "response" if response else "column"
+                        rule = f"interactions must be measured with a {other} that is none of the two"
+                        problems.say(f"{rule}, found no other beside {text!r}")
 
     def with_response(self, response: Sequence[str], interactions: Sequence[str]) -> Columns:
         """The same with these columns that matter most, and products of two; raise `InputError`."""
-        strange = [name for name in response if name not in self.names]
-        if strange:
-            raise InputError(f"response must be declared columns, found {found(strange[0])}")
-        for text in interactions:
-            two_columns(text, self.names)
+        self.check_response(response, interactions, self.names)
         return replace(self, response=tuple(dict.fromkeys(response)), interactions=tuple(interactions))
+
+    def only(self, names: Sequence[str]) -> Columns:
+        """What is declared of these columns alone."""
+        constraints = tuple(each for each in self.constraints if each.names <= set(names))
+        return Columns({name: facts for name, facts in self.declared.items() if name in names}, constraints)
 
     @property
     def crossed(self) -> tuple[tuple[str, str], ...]:
@@ -216,14 +250,19 @@ def _line(name: str, value: Any) -> str:
 
 def _facts(name: str, given: Declared | Mapping[str, Any]) -> Declared:
     facts = given if isinstance(given, Declared) else Declared.of(name, given, OF_WHOLE_TABLES)
-    if facts.missing not in (None, "model"):
-        raise InputError(
-            f'missing of {name!r} must be "model" in a whole table (gaps come out as gaps), found {facts.missing!r}'
-        )
-    if facts.levels and (facts.limits is not None or facts.whole or facts.skewed):
-        raise InputError(f"column {name!r} must have levels or limits, found levels with facts of numbers beside")
-    if facts.whole and facts.limits is not None and math.ceil(facts.limits[0]) > math.floor(facts.limits[1]):
-        raise InputError(f"limits of {name!r}, which is whole, must have a whole number between them, found none")
+    with gathering() as problems:
+        if facts.missing not in (None, "model"):
+            rule = f'missing of {name!r} must be "model" in a whole table (gaps come out as gaps)'
+            problems.say(f"{rule}, found {facts.missing!r}")
+        if facts.levels and (facts.limits is not None or facts.whole or facts.skewed):
+            problems.say(f"column {name!r} must have levels or limits, found levels with facts of numbers beside")
+        elif facts.whole and facts.limits is not None and math.ceil(facts.limits[0]) > math.floor(facts.limits[1]):
+            problems.say(f"limits of {name!r}, which is whole, must have a whole number between them, found none")
+        else:
+            with problems:
+                check_floats(name, facts.levels, facts.limits, facts.whole)
+                cells = Cells.of(name, facts, facts.skewed)
+                check_cells(name, cells.lower, cells.upper)
     return facts
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, gathering
 from alphasynth.raking.columns import Columns
 from alphasynth.raking.features import Moments
 from alphasynth.raking.moments import exact_sums
@@ -175,7 +175,26 @@ class Passes:
 
 
 def exact_of(columns: Columns, table: Streamed, names: Sequence[str]) -> Exact:
-    """Sums of a stored table: of its cells in memory, or in passes where it is large, or has its engine elsewhere."""
+    """Sums of a stored table: of its cells in memory, or in passes where it is large, or has its engine elsewhere.
+
+    Raise `InputError` for what was not declared; columns beside one that cannot be read are checked too.
+    """
+    try:
+        return _exact_of(columns, table, names)
+    except InputError as error:
+        _check_others(columns.only(error.rest or ()), table, error)
+        raise
+
+
+def _check_others(columns: Columns, table: Streamed, error: InputError) -> None:
+    """Say what else is wrong, with what was found already, of columns that can be read."""
+    with gathering() as problems:
+        problems.add(error)
+        for _ in read_parts(columns, table.stream(columns.names)) if columns.declared else ():
+            pass
+
+
+def _exact_of(columns: Columns, table: Streamed, names: Sequence[str]) -> Exact:
     if not table.adds_up_itself:
         held = Held.gathered(columns, table.stream(names))
         if held is not None:

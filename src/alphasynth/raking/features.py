@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from alphasynth.errors import PrivacyFault
 from alphasynth.raking.cells import Cells
 
 # Features are multiples of 1 / SCALE, and no further from 0 than FARTHEST; where they are multiplied, than IN_PAIRS:
@@ -37,39 +38,51 @@ CHUNK = 8_192
 class Features:
     """Features (features, cells) of a column, in whole numbers; the first `in_pairs` are multiplied by others'.
 
-    Of these the first `low` matter most: all but powers of a number.
+    Of these the first `low` matter most: all but powers of a number. Those after them, up to the first `with_response`,
+    are multiplied by what matters most alone.
     """
 
     table: np.ndarray = field(repr=False)
     low: int
     in_pairs: int
+    with_response: int = 0
 
 
 def features_of(
-    cells: Cells, share: np.ndarray, degree: int, contrasts: int = CONTRASTS, rare: float = RARE
+    cells: Cells,
+    share: np.ndarray,
+    degree: int,
+    contrasts: int = CONTRASTS,
+    rare: float = RARE,
+    response: bool = False,
 ) -> Features:
     """Features of a column whose cells have these shares, up to a degree in pairs: multiples of 1 / SCALE.
 
     A skewed number's logarithm has them, and so have the number itself, and its square, which decides its sd. Gaps and
-    zeros that are `rare` are in no pair.
+    zeros that are `rare` are in no pair. Where there is a `response`, levels that have no contrast have one for it,
+    unless few rows have them.
     """
     low, powers, alone = [np.ones(cells.size)], list[np.ndarray](), list[np.ndarray]()
+    beside = list[np.ndarray]()
     if cells.gap:
         gap = (np.arange(cells.size) == cells.size - 1).astype(float)
         (alone if share[-1] < rare else low).append(gap)
     if cells.nominal:
-        frequent = np.argsort(-share[: cells.size - cells.gap], kind="stable")[:contrasts]
-        low += [(np.arange(cells.size) == level).astype(float) for level in frequent]
+        frequent = np.argsort(-share[: cells.size - cells.gap], kind="stable")
+        made = [(np.arange(cells.size) == level).astype(float) for level in frequent if share[level] >= RARE]
+        few = [(np.arange(cells.size) == level).astype(float) for level in frequent[:contrasts]]
+        low, beside = [*low, *few], made[contrasts:] if response else []
     else:
         value = cells.value / (np.ptp(cells.value) or 1.0)
-        first, *others = [_with_gap(cells, share, value**power) for power in range(1, max(degree, ALONE) + 1)]
-        low, powers, alone = [*low, first], others[: degree - 1], [*alone, *others[degree - 1 :]]
+        one, *others = [_with_gap(cells, share, value**power) for power in range(1, max(degree, ALONE) + 1)]
+        low, powers, alone = [*low, one], others[: degree - 1], [*alone, *others[degree - 1 :]]
     if cells.unit is not None:
         itself, zero = _of_skewed(cells, share)
         told = cells.unit == 1.0 or share[0] < rare or _untold(zero, low, share) <= UNTOLD
         low, alone = [*low, *([] if told else [zero]), itself], [*alone, itself**2]
-    numbers = [len(_orthonormal(candidates, share)) for candidates in (low, [*low, *powers])]
-    found = np.clip(_orthonormal([*low, *powers, *alone], share), -FARTHEST, FARTHEST)
+    first = [low, [*low, *powers], [*low, *powers, *beside]]
+    numbers = [len(_orthonormal(candidates, share)) for candidates in first]
+    found = np.clip(_orthonormal([*low, *powers, *beside, *alone], share), -FARTHEST, FARTHEST)
     return Features(np.rint(found * SCALE).astype(np.int64), *numbers)
 
 
@@ -112,21 +125,22 @@ def _orthonormal(candidates: Sequence[np.ndarray], share: np.ndarray) -> np.ndar
     return np.array(made[1:]).reshape(len(made) - 1, len(share))
 
 
-def mixing(correlation: np.ndarray, last: np.ndarray) -> np.ndarray:
+def mixing(correlation: np.ndarray, turn: np.ndarray) -> np.ndarray:
     """Multiples (features, features) of 1 / MIXED that make features of this correlation nearly uncorrelated.
 
-    Those that come `last` (features,) have what the others say of them taken off, and leave these alone.
+    Those whose `turn` (features,) comes later have what earlier ones say of them taken off, and leave these alone.
 
-    >>> mixing(np.eye(2), np.zeros(2, bool)).tolist()
+    >>> mixing(np.eye(2), np.zeros(2, np.int64)).tolist()
     [[1024, 0], [0, 1024]]
     """
     together = (1 - NEVER) * correlation + NEVER * np.eye(len(correlation))
-    mix, first = np.zeros_like(together), ~last
-    mix[np.ix_(first, first)] = _whitening(together[np.ix_(first, first)])
-    explained = np.linalg.solve(together[np.ix_(first, first)], together[np.ix_(first, last)])
-    rest = together[np.ix_(last, last)] - together[np.ix_(last, first)] @ explained
-    mix[np.ix_(last, last)] = _whitening(rest)
-    mix[np.ix_(last, first)] = -mix[np.ix_(last, last)] @ explained.T
+    mix = np.zeros_like(together)
+    for number in np.unique(turn):
+        now, before = turn == number, turn < number
+        explained = np.linalg.solve(together[np.ix_(before, before)], together[np.ix_(before, now)])
+        rest = together[np.ix_(now, now)] - together[np.ix_(now, before)] @ explained
+        mix[np.ix_(now, now)] = _whitening(rest)
+        mix[np.ix_(now, before)] = -mix[np.ix_(now, now)] @ explained.T
     return np.rint(mix * MIXED).astype(np.int64)
 
 
@@ -153,7 +167,8 @@ class Moments:
     count as features. Features that are multiplied are mixed first: `mix` (mixed, features) are multiples of 1 / MIXED
     that make them uncorrelated, so that noise is as large in every direction as sampling error is. `left` and `right`
     (D,) are what is multiplied, by its number in a row of all mixed ones, all features and a one; `scale` (D,) weighs
-    entries: what has more is measured better. All are whole numbers. `degree` is that of products.
+    entries: what has more is measured better. All are whole numbers. `powers` (D,) tells those of products with powers
+    of a number, and `degree` is that of products.
     """
 
     tables: tuple[np.ndarray, ...] = field(repr=False)
@@ -162,6 +177,7 @@ class Moments:
     left: np.ndarray = field(repr=False)
     right: np.ndarray = field(repr=False)
     scale: np.ndarray = field(repr=False)
+    powers: np.ndarray = field(repr=False)
     length: int = 1 << 40
     degree: int = 2
 
@@ -198,13 +214,16 @@ class Moments:
         square = (whole**2).sum(axis=1)
         factor = np.minimum(1.0, self.length / np.sqrt(np.maximum(square, 1))) * (1 - 2.0**-40)
         cut = np.where((square > self.length**2)[:, None], np.trunc(whole * factor[:, None]).astype(np.int64), whole)
-        assert ((cut**2).sum(axis=1) <= self.length**2).all(), "no record's vector is longer than the public length"
+        if ((cut**2).sum(axis=1) > self.length**2).any():
+            raise PrivacyFault("no vector must be longer than the public length, found one that is")
         return cut
 
-    def chunks(self, codes: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """Vectors of so many records at a time."""
+    def chunks(self, codes: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Vectors (rows, D) of some records at a time before they are cut, and the part (rows,) left of each."""
         for first in range(0, len(codes[0]), CHUNK):
-            yield self.vectors([column[first : first + CHUNK] for column in codes])
+            whole = self.uncut([column[first : first + CHUNK] for column in codes])
+            length = np.sqrt(np.maximum((whole**2).sum(axis=1), 1))
+            yield whole.astype(np.float32), np.minimum(1.0, self.length / length)
 
     def lengths(self, codes: Sequence[np.ndarray]) -> np.ndarray:
         """Lengths (rows,) of records' vectors before they are cut."""

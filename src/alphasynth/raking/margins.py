@@ -1,30 +1,36 @@
-"""One column's distribution from noisy counts of its cells: nothing below 0, what is even but for noise made even.
-
-And tails, where single blocks are lost in noise: the shape of what is next to them goes on.
-"""
+"""What noisy counts say of one column by itself: cells that are alike, cells that pairs use, the best estimate."""
 
 from __future__ import annotations
 
 import math
-from functools import cache
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from alphasynth.raking.cells import Cells
+from alphasynth.raking.sums import Noisy
+
 # Standard deviations of the noise from which on two halves of a stretch of cells are held to differ.
 APART = 3.0
-# Where stretches are cut in two; by what part of their mean halves may differ, and how often, at first; passes.
-CUTS = (0.5, 0.35, 0.65, 0.42, 0.58, 0.25, 0.75)
-SIZES, FIRST_GUESS, PASSES = np.array([0.0, 0.05, 0.15, 0.4, 1.0]), np.array([1.0, 0.5, 0.5, 0.5, 0.5]), 3
-# Blocks of fewer rows than so many deviations of the noise are a tail's, from the first or last of all inwards,
-# as long as it has less than this part of the rows.
-CLEAR, SMALL = 3.0, 0.1
-# A shape is fitted to so many blocks next to the tail at the most, and for each degree at least; a tail falls at least
-# so fast from one block to the next, in logarithms, and fast where there is no shape.
-NEXT_TO, LEAST, LEAST_FALL, FAST = 10, {1: 2, 2: 5}, 0.15, 0.7
-# A skewed number's density falls at least like this power of it.
-OF_SKEWED = 2.0
-# A shape may be wrong by this part of it: as a whole, and block by block.
-WRONG = 0.7
+# No fewer rows than these are in a block, where it says how density goes on.
+HARDLY = 1e-3
+# A cell of one number is no narrower than this part of all.
+NARROW = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class OneWay:
+    """What is known of one column: noisy counts of blocks, the counts of its fine cells, the cells that pairs use."""
+
+    noisy: Noisy
+    fine: np.ndarray = field(repr=False)
+    cells: np.ndarray = field(repr=False)
+
+    @property
+    def margin(self) -> np.ndarray:
+        """Counts of the cells that pairs use."""
+        return np.bincount(self.cells, self.fine)
 
 
 def nearest_counts(noisy: np.ndarray, n: float) -> np.ndarray:
@@ -38,27 +44,75 @@ def nearest_counts(noisy: np.ndarray, n: float) -> np.ndarray:
     return np.maximum(noisy - excess[np.flatnonzero(falling > excess)[-1]], 0.0)
 
 
-def even_where_alike(noisy: np.ndarray, deviation: float, n: float, apart: float = APART) -> np.ndarray:
-    """Counts (cells,) of cells in order that add up to n, even over stretches whose halves differ by noise alone.
+def in_pool(counts: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
+    """Counts (cells,) of cells that rows of the pool are in, by each row's `place` (rows,), n in all.
 
-    Stretches are halved again and again; where no halves within one are `apart` by so many deviations, it is even.
+    Those of other cells no weights can make: columns would add up to different numbers of rows, which steps of all
+    together follow without end.
 
-    >>> even_where_alike(np.array([10.0, 12.0, 90.0, 88.0]), 3.0, 200.0).tolist()
+    >>> in_pool(np.array([6.0, 2.0, 4.0]), np.array([0, 0, 2]), 20)
+    array([12.,  0.,  8.])
+    """
+    held = np.where(np.bincount(place, minlength=len(counts)) > 0, counts, 0.0)
+    return held * (n / held.sum()) if held.sum() > 0 else counts
+
+
+def within_blocks(cells: Cells, counts: np.ndarray) -> np.ndarray:
+    """Counts (cells,) of fine cells within blocks of these counts (blocks,): density goes on as from block to block.
+
+    Its logarithm is a line within a block, as steep as lines to the blocks before and after say together: level where
+    one rises and one falls, and hardly steeper than the flatter one, so that a cliff beside a block leaves it level.
+    Where all blocks of numbers are as wide as half a deviation, even ones would make a variance 2 % too large.
+    """
+    numbers = len(cells.block) - cells.gap
+    block, widths = cells.block[:numbers], cells.fine_widths
+    widths = np.maximum(widths, NARROW * widths.sum())
+    share = np.append(widths, np.ones(int(cells.gap)))
+    smooth = np.setdiff1d(np.arange(cells.blocks - cells.gap), cells.apart)
+    if not cells.levels and len(smooth) > 2:
+        middle = np.cumsum(widths) - widths / 2
+        of_block = np.bincount(block, widths)
+        centre = np.bincount(block, widths * middle) / np.maximum(of_block, 1e-300)
+        height = np.log(np.maximum(counts[smooth], HARDLY) / of_block[smooth])
+        rise = np.diff(height) / np.diff(centre[smooth])
+        before, after = np.append(rise[1], rise), np.append(rise, rise[-2])
+        same = before * after > 0
+        slope = np.zeros(cells.blocks)
+        slope[smooth] = np.where(same, 2 * before * after / np.where(same, before + after, 1.0), 0.0)
+        share[:numbers] *= np.exp(slope[block] * (middle - centre[block]))
+    whole = np.bincount(cells.block, share)
+    return share * (counts / np.maximum(whole, 1e-300))[cells.block]
+
+
+def expected_where_alike(noisy: np.ndarray, deviation: float, expected: np.ndarray, apart: float = APART) -> np.ndarray:
+    """Counts (cells,) of cells in order: as `expected` over stretches whose halves are off that by noise alone.
+
+    Stretches are halved again and again; where no halves within one are `apart` by so many deviations from what is
+    expected of them, it is as expected. Counts add up to what the expected ones do.
+
+    >>> expected_where_alike(np.array([10.0, 12.0, 90.0, 88.0]), 3.0, np.full(4, 50.0)).tolist()
     [11.0, 11.0, 89.0, 89.0]
     """
-    if len(noisy) == 1 or n <= 0:
-        return np.full(len(noisy), n / len(noisy))
+    n = float(expected.sum())
+    if len(noisy) == 1 or n <= 0 or not _differs(noisy - expected, deviation, apart):
+        return expected
     middle = len(noisy) // 2
-    left, right = noisy[:middle], noisy[middle:]
-    if not _differs(noisy, deviation, apart):
-        return np.full(len(noisy), n / len(noisy))
-    share = left.sum() + (n - noisy.sum()) * middle / len(noisy)
-    if not _halves_differ(noisy, deviation, apart):
-        share = n * middle / len(noisy)
+    left, right = expected[:middle], expected[middle:]
+    share = left.sum()
+    if _halves_differ(noisy - expected, deviation, apart):
+        share = noisy[:middle].sum() + (n - noisy.sum()) * middle / len(noisy)
     share = min(max(share, 0.0), n)
     return np.concatenate(
-        [even_where_alike(left, deviation, share, apart), even_where_alike(right, deviation, n - share, apart)]
+        [
+            expected_where_alike(noisy[:middle], deviation, _of_size(left, share), apart),
+            expected_where_alike(noisy[middle:], deviation, _of_size(right, n - share), apart),
+        ]
     )
+
+
+def _of_size(counts: np.ndarray, n: float) -> np.ndarray:
+    """Counts (cells,) in the same proportions that add up to n."""
+    return counts * (n / counts.sum()) if counts.sum() > 0 else np.full(len(counts), n / len(counts))
 
 
 def _differs(noisy: np.ndarray, deviation: float, apart: float) -> bool:
@@ -77,47 +131,6 @@ def _halves_differ(noisy: np.ndarray, deviation: float, apart: float) -> bool:
     middle = len(noisy) // 2
     left, right = noisy[:middle], noisy[middle:]
     return bool(abs(left.mean() - right.mean()) > apart * deviation * math.sqrt(1 / len(left) + 1 / len(right)))
-
-
-def shrunk(noisy: np.ndarray, deviation: float, n: float) -> np.ndarray:
-    """Counts (cells,) of cells in order that add up to n: what halves of stretches differ by, less of it the noisier.
-
-    Empirical Bayes: halves differ by a multiple of their mean, of a size that is one of `SIZES`; how often of which,
-    all stretches tell. The average over several ways to cut, so that none shows.
-
-    >>> shrunk(np.array([10.0, 12.0, 90.0, 88.0]), 0.01, 200.0).round().tolist()
-    [10.0, 12.0, 90.0, 88.0]
-    """
-    sums, ways = np.concatenate([[0.0], np.cumsum(noisy)]), len(CUTS)
-    likely = np.tile(FIRST_GUESS / FIRST_GUESS.sum(), (ways, 1))
-    for _ in range(PASSES):
-        seen, found = np.tile(FIRST_GUESS, (ways, 1)), np.full((ways, len(noisy)), n / len(noisy))
-        for way, first, middle, end, inside in _halves(len(noisy)):
-            left, right, mean = middle - first, end - middle, found[way, first]
-            apart = (sums[middle] - sums[first]) / left - (sums[end] - sums[middle]) / right
-            usual = (2 * mean[:, None] * SIZES) ** 2
-            both = usual + deviation**2 * (1 / left + 1 / right)[:, None]
-            speaks_for = likely[way] * np.exp(-0.5 * apart[:, None] ** 2 / both) / np.sqrt(both) + 1e-300
-            speaks_for /= speaks_for.sum(axis=1, keepdims=True)
-            np.add.at(seen, way, speaks_for)
-            apart *= (speaks_for * usual / both).sum(axis=1)
-            apart = np.clip(apart / (left + right), -mean / right, mean / left)
-            halves = np.maximum([mean + apart * right, mean - apart * left], 0.0)
-            found.ravel()[inside] = np.repeat(halves.T.ravel(), np.stack([left, right], axis=1).ravel())
-        likely = seen / seen.sum(axis=1, keepdims=True)
-    return np.asarray(found.mean(axis=0))
-
-
-@cache
-def _halves(cells: int) -> list[tuple[np.ndarray, ...]]:
-    """All stretches of more than one cell, by level: the way to cut, first cells, middles, ends, and cells inside."""
-    found, stretches = [], [(way, 0, cells) for way in range(len(CUTS))]
-    while stretches := [(way, a, b) for way, a, b in stretches if b - a > 1]:
-        halved = [(way, a, a + min(max(round((b - a) * CUTS[way]), 1), b - a - 1), b) for way, a, b in stretches]
-        inside = np.concatenate([way * cells + np.arange(a, b) for way, a, b in stretches])
-        found.append((*np.array(halved).T, inside))
-        stretches = [part for way, a, at, b in halved for part in ((way, a, at), (way, at, b))]
-    return found
 
 
 def joined(counts: np.ndarray, least: float, ordered: bool) -> np.ndarray:
@@ -143,52 +156,27 @@ def joined(counts: np.ndarray, least: float, ordered: bool) -> np.ndarray:
     return cells
 
 
-def with_tails(
-    counts: np.ndarray, noisy: np.ndarray, deviation: float, widths: np.ndarray, skewed: bool = False
-) -> np.ndarray:
-    """Counts (blocks,) of blocks of these widths whose tails at both ends follow the shape of what is next to them.
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Counts (blocks,) as they may be, below 0 too, and their covariance (blocks, blocks)."""
 
-    Widths of a `skewed` column are of logarithms, and its tail falls so fast that the number has a variance.
+    counts: np.ndarray = field(repr=False)
+    covariance: np.ndarray = field(repr=False)
 
-    >>> true = np.array([500.0, 300, 150, 60, 20, 6, 0, 0, 0, 0])
-    >>> with_tails(np.maximum(true, 7), true + 7, 12.0, np.ones(10)).round().tolist()
-    [498.0, 298.0, 148.0, 58.0, 28.0, 16.0, 9.0, 6.0, 3.0, 2.0]
+
+def estimated(noisy: Noisy, to: np.ndarray, of_pairs: Sequence[Noisy], n: int) -> Estimate:
+    """The best linear estimate of counts that add up to n, from noisy ones and from what counts of pairs add up to.
+
+    These are counts of the cells that blocks lie in, `to` (blocks,): each pair that a column is in says a little of it.
     """
-    clear = counts >= CLEAR * deviation
-    before = counts.sum()
-    for turned in (slice(None), slice(None, None, -1)):
-        counts = _upper(counts[turned], noisy[turned], deviation, widths[turned], skewed)[turned]
-    return np.maximum(counts + clear * (before - counts.sum()) / max(clear.sum(), 1), 0.0)
-
-
-def _upper(counts: np.ndarray, noisy: np.ndarray, deviation: float, widths: np.ndarray, skewed: bool) -> np.ndarray:
-    beyond = np.append(np.cumsum(counts[::-1])[::-1][1:], 0.0)
-    clear = np.flatnonzero((counts >= CLEAR * deviation) | (beyond >= SMALL * counts.sum()))
-    if not len(clear) or clear[-1] == len(counts) - 1:
-        return counts
-    start = int(clear[-1]) + 1
-    least = np.maximum(LEAST_FALL, OF_SKEWED * widths[start:] * skewed)
-    shape = _shape(counts[:start], deviation, widths[:start], least) * widths[start:]
-    # How much there is in all, then block by block: what the shape says and what was counted, by how well each knows.
-    expected, found = shape.sum(), noisy[start:].sum()
-    known = (WRONG * expected) ** 2 / ((WRONG * expected) ** 2 + len(shape) * deviation**2)
-    shape = shape * max(1 + known * (found / expected - 1), 0.05)
-    known_each = (WRONG * shape) ** 2 / ((WRONG * shape) ** 2 + deviation**2)
-    each = np.maximum(shape + known_each * (noisy[start:] - shape), 0.0)
-    # Nothing is below 0, which must not make a tail longer than it is.
-    return np.append(counts[:start], each * (shape.sum() / max(each.sum(), shape.sum(), 1e-300)))
-
-
-def _shape(counts: np.ndarray, deviation: float, widths: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Rows for a unit of width in blocks beyond these: between a straight line and a parabola, in logarithms.
-
-    The first has too much in a tail, mostly, and the second too little; each block falls by at `least` so much.
-    """
-    first = max(int(np.argmax(counts / widths)), len(counts) - NEXT_TO)
-    near, at = np.maximum(counts[first:], deviation / 2), np.arange(first - len(counts) + 1, 1.0)
-    heights, weights = np.log(near / widths[first:]), near / np.sqrt(near + deviation**2)
-    fitted = [np.polyfit(at, heights, degree, w=weights) for degree in (1, 2) if len(near) >= LEAST[degree]]
-    curves = [np.polyval(each, np.arange(0.0, len(least) + 1)) for each in fitted if len(each) == 2 or each[0] <= 0]
-    tops = [curve[0] for curve in curves] or [heights[-1]]
-    steps = [np.maximum(-np.diff(curve), least) for curve in curves] or [np.maximum(FAST, least)]
-    return np.asarray(np.exp(np.mean(tops) - np.cumsum(np.mean(steps, axis=0))))
+    counts, covariance = noisy.sums, noisy.variance * np.eye(len(noisy.sums))
+    if of_pairs:
+        precision = sum(1 / each.variance for each in of_pairs)
+        together = sum((each.sums / each.variance for each in of_pairs), np.zeros(int(to.max()) + 1)) / precision
+        part = noisy.variance / (np.bincount(to) * noisy.variance + 1 / precision)
+        counts = counts + (part * (together - np.bincount(to, counts)))[to]
+        covariance = covariance - noisy.variance * part[to] * (to == to[:, None])
+    towards = covariance.sum(axis=1)
+    total = max(float(towards.sum()), 1e-300)
+    counts = counts + towards * (n - counts.sum()) / total
+    return Estimate(counts, covariance - np.outer(towards, towards) / total)

@@ -1,14 +1,17 @@
-"""What was measured of a whole table, as public numbers: noise, cost, and noise beside sampling error."""
+"""What was measured of a whole table, as public numbers: noise, cost, and beside sampling error; when to warn."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import groupby
 
+from alphasynth.errors import StrictWarning
 from alphasynth.privacy.accounting import at_least
-from alphasynth.privacy.spending import Measured
+from alphasynth.privacy.approximate import rho_of_row, rho_of_unit
+from alphasynth.privacy.spending import Measured, Spending
 from alphasynth.privacy.strict_terms import NoisySums
 from alphasynth.raking.features import SCALE
 from alphasynth.raking.moments import USUAL
@@ -22,6 +25,41 @@ WORDS = {
     "moments": "moments of all pairs",
     "more": "counts of further pairs",
 }
+
+# Noise of so many standard errors is said aloud, of these sums. The delta that a pure promise is set beside.
+LOUD, HEARD = 10.0, ("blocks", "moments")
+USUAL_DELTA = 1e-9
+
+
+def warn_of_noise(sums: Sequence[NoisySums], spending: Spending, epsilon: float, max_rows: int, columns: int) -> None:
+    """Warn of noise so loud that tables tell little, and of what a pure epsilon costs a table of several columns.
+
+    From public numbers alone, so that a warning tells nothing of a record.
+    """
+    loud = [one for one in sums if one.what in [WORDS[name] for name in HEARD] and (one.share or 0.0) > LOUD]
+    if loud:
+        found = " and that of ".join(f"{one.what} is {one.share:.2g} times" for one in loud)
+        _say(f"the noise of {found} what sampling makes: with so few rows for this epsilon tables are mostly noise")
+    if spending.pure and columns > 1:
+        ratios = _beside_gaussian(spending, rho_of_unit(rho_of_row(epsilon, USUAL_DELTA, max_rows), max_rows))
+        low, high = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
+        _say(
+            f"without a delta the noise is Laplace's, {low if low == high else f'{low} to {high}'} times as large as "
+            f"Gaussian noise of this epsilon at delta {USUAL_DELTA:g} would be; whoever may state a delta should"
+        )
+
+
+def _beside_gaussian(spending: Spending, rho: float) -> list[float]:
+    """How many times as large the noise of each measurement is as with so much rho: the root of 2 rho V / L2^2."""
+    return [
+        math.sqrt(2 * rho * float(one.variance * one.cost / spending.total) / one.sensitivity.square)
+        for one in spending.measured
+        if one.variance is not None and one.sensitivity is not None
+    ]
+
+
+def _say(words: str) -> None:
+    warnings.warn(f"{words}; the guarantee does not suffer", StrictWarning, stacklevel=5)
 
 
 def stated(measured: Sequence[Measured], n: int, most: int, each: float = 1.0) -> tuple[NoisySums, ...]:

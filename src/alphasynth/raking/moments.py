@@ -14,8 +14,12 @@ import numpy as np
 
 from alphasynth.raking.features import SCALE, Features, Interaction, Moments, all_features, mixing
 
-# The weight of an entry, of products with powers of a number, of a single column, and of what matters at the most.
+# The weight of an entry, of products with powers of a number or with rarer levels, of a single column, and of what
+# matters at the most.
 USUAL, OF_POWERS, OF_ONE, MOST = 4, 2, 3, 24
+# Features go along with a response from this correlation on; with levels that are multiplied by responses alone they
+# are multiplied too, as long as there are fewer products than this part of the square of how many others there are.
+ALONG, BESIDE = 0.25, 0.1
 # Features of a column that take part in an interaction, at the most.
 IN_INTERACTIONS = 3
 
@@ -40,28 +44,49 @@ def all_moments(
     paired = number < np.array([column.in_pairs for column in columns])[owner]
     crossed = _interactions(tables, owner, number, paired, codes, interactions)
     owners = [*({each} for each in owner.tolist()), *({owner[c.left], owner[c.right]} for c in crossed)]
-    taken = [i for i in range(len(owners)) if i >= len(owner) or paired[i]]
+    beside = ~paired & (number < np.array([column.with_response for column in columns])[owner])
+    beside &= ~np.isin(owner, list(important))
+    taken = [i for i in range(len(owners)) if i >= len(owner) or paired[i] or beside[i]]
     rows = all_features(tables, crossed, codes)[taken] / SCALE
     matters = np.array([owners[i] <= set(important) for i in taken], bool)
     mix = np.zeros((len(taken), len(owners)), np.int64)
-    mix[:, taken] = mixing(_correlation(rows), matters)
+    late = np.array([i < len(owner) and beside[i] for i in taken], bool)
+    correlation = _correlation(rows)
+    mix[:, taken] = mixing(correlation, np.where(matters, 2, late))
+    single = np.array([i < len(owner) and number[i] < columns[owner[i]].low for i in taken], bool)
+    along = matters | _along(correlation, matters, single & ~late & ~matters, int(late.sum()))
     pairs = [
         (i, j)
         for i, j in itertools.combinations(range(len(taken)), 2)
         if _multiplied(taken[i], taken[j], owners, len(owner), set(important))
+        and (not late[i] or along[j])
+        and (not late[j] or along[i])
     ]
     one = len(taken) + len(owners)
     alone = [(len(taken) + i, one) for i in range(len(owner))] or [(one, one)]  # of columns of one level: nothing
     left, right = np.array(pairs + alone, np.int64).reshape(-1, 2).T
     of = np.array([*matters, *(each <= set(important) for each in owners), False], bool)
     heavy = of[left] | of[right]
-    power = np.zeros(one + 1, bool)
-    power[: len(taken)] = [i < len(owner) and number[i] >= columns[owner[i]].low for i in taken]
-    scale = np.where(power[left] | power[right], OF_POWERS, USUAL)
+    less, power = np.zeros((2, one + 1), bool)
+    less[: len(taken)] = [i < len(owner) and number[i] >= columns[owner[i]].low for i in taken]
+    power[: len(taken)] = less[: len(taken)] & ~late
+    scale = np.where(less[left] | less[right], OF_POWERS, USUAL)
     scale = np.where(right == one, OF_ONE, scale)
     ratio = share / (1 - share) * (scale[~heavy] ** 2).sum() / max((scale[heavy] ** 2).sum(), 1)
     scale = np.where(heavy, np.clip(np.rint(scale * math.sqrt(ratio)).astype(np.int64), scale, MOST), scale)
-    return Moments(tables, crossed, mix, left, right, scale)
+    return Moments(tables, crossed, mix, left, right, scale, power[left] | power[right])
+
+
+def _along(correlation: np.ndarray, matters: np.ndarray, others: np.ndarray, late: int) -> np.ndarray:
+    """Which of the `others` (taken,) go along with what matters, the strongest of so many as `late` levels allow.
+
+    What a level does to a response cannot be told from what goes along with the response there, unless both are known.
+    """
+    together = np.abs(correlation[:, matters]).max(axis=1, initial=0.0) * others
+    first = np.argsort(-together, kind="stable")[: int(BESIDE * others.sum() ** 2) // max(late, 1)]
+    found = np.zeros(len(others), bool)
+    found[first[together[first] > ALONG]] = True
+    return found
 
 
 def _interactions(

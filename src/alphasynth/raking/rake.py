@@ -3,235 +3,181 @@
 Weights w minimise sum w log(w / q) - w + sum (y - A w)^2 / (2 s), where q are the pool's weights, A w the sums that the
 weights make and y the noisy ones of variance s G: G says how much further than sampling error the truth may lie from
 the pool, and is estimated (empirical Bayes). The weights are q exp(-A' mu): one number mu for each sum, found by turns,
-for a table all at once, cell by cell, and for moments by a Newton step.
+for a table all at once, cell by cell, and for moments by Newton steps, or by Newton steps for all terms together.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 
-# A Newton step moves no logarithm of a weight by more; steps within a cell's own equation, and when they have settled.
-FARTHEST, INNER, SETTLED = 2.0, 30, 1e-9
-# More moments than these are fitted without a curvature; turns of conjugate gradients at the most, what they may leave,
-# and the share of rows that tells how far a step goes.
-MANY, TURNS, NEARLY, BUT_FOR_FEW = 700, 8, 0.1, 0.99
-# How far from what the pool says sums may go that were not measured, in variances.
-NEARLY_HELD = 0.01
-# Below so many times the sampling variance, noise lets all moments be held, even those that agree with the pool.
-LOUD = 4.0
-# How much further than sampling error truths may lie from the pool, in variances; passes to learn how often.
-FURTHER, PASSES = np.array([0.0, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0]), 40
+from alphasynth.raking.terms import MomentTerm, TableTerm, Term
 
-Step = Callable[[np.ndarray], np.ndarray]
+# A Newton step moves no logarithm of a weight by more, but for a few rows and these by no more than the second; it is
+# halved until it leads nearer by this part of what its slope says, or is so short.
+FARTHEST, BUT_FOR_FEW, OF_FEW, ENOUGH, SHORTEST = 12.0, 0.99, 40.0, 1e-4, 2.0**-12
+# Turns of conjugate gradients at the most, of many numbers and of fewer, and what they may leave.
+TURNS, MANY_NUMBERS, MORE_TURNS, NEARLY = 8, 5_000_000, 20, 0.1
+# The curvature of more sums than these is that of each term alone; it takes so many multiplications at the most, but is
+# from so many rows for each sum, and is computed anew where it took more turns than these.
+MOST_SUMS, NUMBERS, ROWS, SLOW = 1_200, 3_000_000_000, 10, 7
+# What is added to a curvature whose entries on the diagonal are 1; more where sums that are nearly the same need it.
+RIDGE = (1e-5, 1e-3, 1e-1)
 
-
-def kept_of(apart: np.ndarray, square: np.ndarray, noise: float) -> np.ndarray:
-    """What part of each difference (D,) from the pool is kept, given its sampling variances (D,): empirical Bayes.
-
-    True differences have one of `FURTHER` times the sampling variance; how often, all of them tell together.
-
-    >>> kept = kept_of(np.array([0.1, -0.2, 0.1, 30.0]), np.ones(4), 1.0)
-    >>> bool(kept[:3].max() < 0.2), bool(kept[3] > 0.95)
-    (True, True)
-    """
-    usual = FURTHER * square[:, None]
-    log_like = -0.5 * apart[:, None] ** 2 / (usual + noise) - 0.5 * np.log(usual + noise)
-    like = np.exp(log_like - log_like.max(axis=1, keepdims=True))
-    often = np.full(len(FURTHER), 1 / len(FURTHER))
-    for _ in range(PASSES):
-        speaks_for = like * often
-        speaks_for /= speaks_for.sum(axis=1, keepdims=True)
-        often = (speaks_for.sum(axis=0) + 1 / len(FURTHER)) / (len(apart) + 1)
-    return (speaks_for * usual / (usual + noise)).sum(axis=1)
+Solve = Callable[[np.ndarray], np.ndarray]
 
 
-@dataclass(eq=False)
-class TableTerm:
-    """A table's noisy counts (cells,), the cell (rows,) of each row, the noise's variance, and where the fit stands."""
+class Stepped(NamedTuple):
+    """How far a step went, in logarithms of weights, and how many turns of conjugate gradients it took."""
 
-    place: np.ndarray = field(repr=False)
-    noisy: np.ndarray = field(repr=False)
-    noise: float
-    variance: float
-    tilt: np.ndarray = field(repr=False)
-
-    @classmethod
-    def of(cls, place: np.ndarray, noisy: np.ndarray, variance: float) -> TableTerm:
-        """A term at the start."""
-        return cls(place, noisy, variance, variance, np.zeros(len(noisy)))
-
-    def loosened(self, weights: np.ndarray) -> None:
-        """Let the fit go as far from the pool as the noisy counts say the truth lies."""
-        fitted = self.sums(weights)
-        gain = (((self.noisy - fitted) ** 2).sum() - len(fitted) * self.variance) / max(fitted.sum(), 1e-300)
-        self.variance /= max(gain, 1.0)
-
-    def slope(self, weights: np.ndarray) -> np.ndarray:
-        """What there is to do (cells,); nothing where no row is."""
-        fitted = self.sums(weights)
-        return np.where(fitted > 0, self.noisy - fitted - self.variance * self.tilt, 0.0)
-
-    def sums(self, weights: np.ndarray) -> np.ndarray:
-        """Counts (cells,) that the weights make."""
-        return np.bincount(self.place, weights, minlength=len(self.noisy))
-
-    def changes(self, move: np.ndarray) -> np.ndarray:
-        """What a move (cells,) of the tilt does to logarithms of weights (rows,)."""
-        return move[self.place]
-
-    def alone(self, weights: np.ndarray) -> Step:
-        """What move (cells,) a slope calls for if nothing else moves."""
-        size = self.sums(weights) + self.variance
-        return lambda slope: slope / size
-
-    def step(self, log_weights: np.ndarray) -> float:
-        """Move the table's cells to where they belong given all else, in place; how far they went."""
-        fitted = self.sums(np.exp(log_weights))
-        move = np.zeros_like(fitted)
-        for _ in range(INNER):
-            moved = fitted * np.exp(move)
-            newton = (self.noisy - moved - self.variance * (self.tilt + move)) / (moved + self.variance)
-            move += np.clip(newton, -1.0, 1.0)
-            if np.abs(newton).max() < SETTLED:
-                break
-        move = np.where(fitted > 0, move, 0.0)
-        self.tilt += move
-        log_weights += move[self.place]
-        return float(np.abs(move * fitted).max() / max(fitted.mean(), 1e-300))
-
-
-@dataclass(eq=False)
-class MomentTerm:
-    """Noisy sums (D,) of rows' vectors (rows, D), the noise's variance, and where the fit stands.
-
-    The last `held` were not measured: they are what the pool says, and are to stay near that. The curvature is computed
-    once: it costs D times a step, and an old one is good enough for conjugate gradients.
-    """
-
-    vectors: np.ndarray = field(repr=False)
-    noisy: np.ndarray = field(repr=False)
-    noise: float
-    variance: np.ndarray = field(repr=False)
-    tilt: np.ndarray = field(repr=False)
-    square: np.ndarray = field(repr=False)
-    held: int = 0
-    curvature: tuple[np.ndarray, bool] | None = field(default=None, repr=False)
-
-    @classmethod
-    def of(cls, vectors: np.ndarray, noisy: np.ndarray, variance: float) -> MomentTerm:
-        """A term at the start."""
-        return cls(vectors, noisy, variance, np.full(len(noisy), variance), np.zeros(len(noisy)), np.ones(len(noisy)))
-
-    @property
-    def measured(self) -> int:
-        """How many of the sums were."""
-        return len(self.noisy) - self.held
-
-    def loosened(self, weights: np.ndarray) -> None:
-        """Let the fit go as far from the pool as the noisy sums say the truth lies."""
-        square = np.einsum("ij,ij,i->j", self.vectors, self.vectors, weights.astype(self.vectors.dtype))
-        square = np.maximum(square.astype(np.float64), 1.0)  # of whole numbers, even if no row of the pool has any
-        apart, usual = (self.noisy - self.sums(weights))[: self.measured], square[: self.measured]
-        kept = np.clip(kept_of(apart, usual, self.noise), 1e-6, 1 - 1e-9)
-        mixed = usual * (1 - kept) / kept
-        if self.noise <= LOUD * np.median(usual):
-            gain = ((apart**2).sum() - len(apart) * self.noise) / usual.sum()
-            mixed = np.minimum(mixed, self.noise / max(gain, 1.0))
-        self.variance, self.square = np.append(mixed, NEARLY_HELD * square[self.measured :]), square
-
-    def step(self, log_weights: np.ndarray) -> float:
-        """A Newton step for all moments, in place; how far it went, in logarithms of weights."""
-        return newton_step(log_weights, [self])
-
-    def slope(self, weights: np.ndarray) -> np.ndarray:
-        """What there is to do (D,)."""
-        return self.noisy - self.sums(weights) - self.variance * self.tilt
-
-    def sums(self, weights: np.ndarray) -> np.ndarray:
-        """What the weights make, in the vectors' own precision: a wider copy of them would not fit."""
-        return (weights.astype(self.vectors.dtype) @ self.vectors).astype(np.float64)
-
-    def changes(self, move: np.ndarray) -> np.ndarray:
-        """What a move (D,) of the tilt does to logarithms of weights (rows,)."""
-        return np.asarray(self.vectors @ move.astype(self.vectors.dtype))
-
-    def alone(self, weights: np.ndarray) -> Step:
-        """What move (D,) a slope calls for if nothing else moves, nearly: many moments are taken to be uncorrelated."""
-        from scipy.linalg import cho_factor, cho_solve
-
-        if len(self.noisy) > MANY:
-            size = self.square + self.variance
-            return lambda slope: slope / size
-        if self.curvature is None:
-            scaled = self.vectors * np.sqrt(weights)[:, None].astype(self.vectors.dtype)
-            curvature = (scaled.T @ scaled).astype(np.float64)
-            curvature[np.diag_indices_from(curvature)] += self.variance
-            self.curvature = cho_factor(curvature)
-        known = self.curvature
-        return lambda slope: np.asarray(cho_solve(known, slope))
-
-
-Term = TableTerm | MomentTerm
+    moved: float
+    turns: int
 
 
 def rake(log_weights: np.ndarray, terms: list[Term], sweeps: int, tolerance: float = 1e-3) -> int:
     """Fit all terms by turns, in place, until none moves by more than the tolerance; how many turns it took."""
     for done in range(sweeps):
-        if max(term.step(log_weights) for term in terms) < tolerance:
+        if max(step(log_weights, term) for term in terms) < tolerance:
             return done + 1
     return sweeps
+
+
+def step(log_weights: np.ndarray, term: Term) -> float:
+    """Fit one term given all else, in place: a table to the end, moments by a Newton step; how far it went."""
+    if isinstance(term, TableTerm):
+        return term.step(log_weights)
+    return newton_step(log_weights, [term], term.alone(np.exp(log_weights))).moved
 
 
 def rake_together(
-    log_weights: np.ndarray, tables: Sequence[Term], moments: MomentTerm, sweeps: int, tolerance: float = 1e-2
+    log_weights: np.ndarray,
+    tables: Sequence[Term],
+    moments: MomentTerm,
+    sweeps: int,
+    tolerance: float = 1e-2,
+    before: Callable[[], None] = lambda: None,
 ) -> int:
-    """The same for tables and moments, with steps of all of them together after each turn: far fewer turns."""
+    """The same for tables and moments, with steps of all of them together after each turn: far fewer turns.
+
+    What is done `before` each turn may change the sums that are wanted.
+    """
+    terms, known = [*tables, moments], None
     moments.curvature = None
     for done in range(sweeps):
-        moved = max(term.step(log_weights) for term in tables)
-        if max(moved, newton_step(log_weights, [*tables, moments])) < tolerance:
+        before()
+        moved = max(step(log_weights, term) for term in tables)
+        known = known or curvature(terms, np.exp(log_weights))
+        stepped = newton_step(log_weights, terms, known)
+        if max(moved, stepped.moved) < tolerance:
             return done + 1
+        known = known if stepped.turns <= SLOW else None
     return sweeps
 
 
-def newton_step(log_weights: np.ndarray, terms: Sequence[Term]) -> float:
-    """A Newton step for all terms together, in place; how far it went, in logarithms of weights.
+def newton_step(log_weights: np.ndarray, terms: Sequence[Term], known: Solve) -> Stepped:
+    """A Newton step for all terms together, in place.
 
-    By conjugate gradients: terms by themselves have steps of their own, and are all but uncorrelated with others, so
-    that few turns are enough; where they lead away, since sums contradict each other, the nearest of them counts.
+    By conjugate gradients, with a curvature that is nearly `known`; where they lead away, since sums contradict each
+    other, the nearest of them counts. The step is halved until what raking minimises falls.
     """
-    weights = np.exp(log_weights)
-    left, alone = [term.slope(weights) for term in terms], [term.alone(weights) for term in terms]
-    moves = [np.zeros_like(each) for each in left]
-    towards = [step(each) for step, each in zip(alone, left, strict=True)]
-    long = _product(left, towards)
-    enough, nearest, best = long * NEARLY**2, long, [move.copy() for move in moves]
-    for _ in range(TURNS):
-        rows = weights * sum(term.changes(each) for term, each in zip(terms, towards, strict=True))
-        along = [term.sums(rows) + term.variance * each for term, each in zip(terms, towards, strict=True)]
-        far = long / max(_product(towards, along), 1e-300)
-        for move, each, slope, other in zip(moves, towards, left, along, strict=True):
-            move += far * each
-            slope -= far * other
-        better = [step(each) for step, each in zip(alone, left, strict=True)]
-        before, long = long, _product(left, better)
+    weights, ends = np.exp(log_weights), np.cumsum([len(term.noisy) for term in terms])[:-1]
+    left = np.concatenate([term.slope(weights) for term in terms])
+    variance = _variance(terms)
+
+    def changes(move: np.ndarray) -> np.ndarray:
+        parts = zip(terms, np.split(move, ends), strict=True)
+        return np.asarray(np.sum([term.changes(each) for term, each in parts], axis=0, dtype=np.float64))
+
+    slope, move = left, np.zeros_like(left)
+    towards = known(left)
+    long = float(left @ towards)
+    enough, nearest, best, turns = long * NEARLY**2, long, move, 0
+    while turns < (TURNS if _numbers(terms) > MANY_NUMBERS else MORE_TURNS):
+        turns += 1
+        rows = weights * changes(towards)
+        along = np.concatenate([term.sums(rows) for term in terms]) + variance * towards
+        far = long / max(float(towards @ along), 1e-300)
+        move, left = move + far * towards, left - far * along
+        better = known(left)
+        before, long = long, float(left @ better)
         if long < nearest:
-            nearest, best = long, [move.copy() for move in moves]
+            nearest, best = long, move
         if long <= enough:
             break
-        towards = [each + long / before * other for each, other in zip(better, towards, strict=True)]
-    change = sum(term.changes(each) for term, each in zip(terms, best, strict=True))
-    # A few rows have so much of many moments that a step as short as they call for would go nowhere.
+        towards = better + long / before * towards
+    change = changes(best)
     moved = float(np.quantile(np.abs(change), BUT_FOR_FEW))
-    part = min(1.0, FARTHEST / max(moved, 1e-300))
-    for term, move in zip(terms, best, strict=True):
-        term.tilt += part * move
-    log_weights += np.clip(part * change, -FARTHEST, FARTHEST)
-    return moved
+    part = min(1.0, FARTHEST / max(moved, 1e-300), OF_FEW / max(float(np.abs(change).max()), 1e-300))
+    bends, falls = 0.5 * float(best @ (variance * best)), float(slope @ best)
+    while part > SHORTEST and _rises(log_weights, part * change) + part**2 * bends > (1 - ENOUGH) * part * falls:
+        part /= 2
+    for term, each in zip(terms, np.split(part * best, ends), strict=True):
+        term.tilt += each
+    log_weights += part * change
+    return Stepped(moved, turns)
 
 
-def _product(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> float:
-    return float(sum(one @ other for one, other in zip(left, right, strict=True)))
+def _rises(log_weights: np.ndarray, change: np.ndarray) -> float:
+    """By how much more than their slope says weights rise whose logarithms change by so much."""
+    weights = np.exp(log_weights)
+    with np.errstate(over="ignore"):
+        return float((np.exp(log_weights + change) - weights - weights * change).sum())
+
+
+def curvature(terms: Sequence[Term], weights: np.ndarray) -> Solve:
+    """What move of all terms a slope calls for, nearly: by how all sums vary together over some of the rows.
+
+    Of very many sums, what each term alone calls for.
+    """
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    sizes = [len(term.noisy) for term in terms]
+    ends = np.cumsum(sizes)[:-1]
+    if sum(sizes) > MOST_SUMS:
+        alone = [term.alone(weights) for term in terms]
+        return lambda slope: np.concatenate(
+            [solve(each) for solve, each in zip(alone, np.split(slope, ends), strict=True)]
+        )
+    every = max(len(weights) // max(NUMBERS // sum(sizes) ** 2, ROWS * sum(sizes)), 1)
+    some, of = slice(None, None, every), weights[::every]
+    of = of * (weights.sum() / max(of.sum(), 1e-300))
+    made = np.block([[_both(one, other, some, of) for other in terms] for one in terms])
+    diagonal = np.diag_indices_from(made)
+    # Some of the rows may lie in none of a table's rare cells.
+    own = [term.sums(weights) if isinstance(term, TableTerm) else np.zeros(len(term.noisy)) for term in terms]
+    made[diagonal] = np.maximum(made[diagonal], np.concatenate(own)) + _variance(terms)
+    scale = 1 / np.sqrt(np.maximum(made[diagonal], 1e-12))
+    made *= scale * scale[:, None]
+    for ridge in RIDGE:
+        made[diagonal] = 1.0 + ridge
+        with suppress(LinAlgError):
+            factor = cho_factor(made, lower=True, check_finite=False)
+            return lambda slope: scale * cho_solve(factor, scale * slope, check_finite=False)
+    return lambda slope: scale**2 * slope
+
+
+def _both(one: Term, other: Term, some: slice, weights: np.ndarray) -> np.ndarray:
+    """Sums (of the one, of the other) over some rows of weights times what a row counts for both."""
+    if isinstance(one, TableTerm) and isinstance(other, TableTerm):
+        shape = len(one.noisy), len(other.noisy)
+        return np.bincount(one.place[some] * shape[1] + other.place[some], weights, math.prod(shape)).reshape(shape)
+    if isinstance(one, TableTerm) and isinstance(other, MomentTerm):
+        from scipy.sparse import csr_array
+
+        cells = csr_array((weights, (one.place[some], np.arange(len(weights)))), (len(one.noisy), len(weights)))
+        return np.asarray(cells.astype(other.vectors.dtype) @ other.vectors[some])
+    if isinstance(one, MomentTerm) and isinstance(other, MomentTerm):
+        return np.asarray(one.vectors[some].T @ (other.vectors[some] * weights[:, None].astype(other.vectors.dtype)))
+    return _both(other, one, some, weights).T
+
+
+def _variance(terms: Sequence[Term]) -> np.ndarray:
+    return np.concatenate([np.broadcast_to(term.variance, len(term.noisy)) for term in terms])
+
+
+def _numbers(terms: Sequence[Term]) -> int:
+    return sum(term.vectors.size for term in terms if isinstance(term, MomentTerm))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from alphasynth.errors import InputError
+from alphasynth.errors import Gathering, InputError, gathering
 from alphasynth.raking.cells import Cells
 from alphasynth.raking.columns import Columns, SurveyWeight
 from alphasynth.raking.values import keeping
@@ -19,8 +19,9 @@ from alphasynth.tables.gaps import missing
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
 NO_ROWS = "the table must have at least one row, found none"
-# Weights are whole numbers from 0 to this, which stands for the largest.
-HEAVIEST = 1_024
+# Weights are whole numbers from 0 to this, which stands for the largest: fine enough for those of which it is many
+# times the usual one. Sums stay exact: of counts over 2^23 rows in floats, of vectors over 2^26 rows in 64 bits.
+HEAVIEST = 1 << 20
 
 
 class Read(NamedTuple):
@@ -47,16 +48,24 @@ def joined(parts: Sequence[Read]) -> Read:
 def read_parts(columns: Columns, batches: Iterable[pa.RecordBatch]) -> Iterator[Read]:
     """Fine cells of every column, batch by batch, the weight last in each; raise `InputError` for other values."""
     cells, facts = columns.cells(), list(columns.declared.values())
+    wrong = [Gathering() for _ in (*cells, "weight", "constraints")]
     for batch in batches:
-        weights = None if columns.weight is None else _weights(columns.weight, batch.columns[-1])
-        values = [_values(*each) for each in zip(cells, facts, batch.columns[: len(cells)], strict=True)]
-        codes = [
-            column.codes(*found).astype(np.min_scalar_type(column.size))
-            for column, found in zip(cells, values, strict=True)
-        ]
-        if not keeping(columns.constraints, cells, values).all():
-            raise InputError("constraints must hold in every row of the table, found rows that break one")
-        yield Read(tuple(codes), weights)
+        codes, values, weights = list[np.ndarray](), dict[str, tuple[np.ndarray, np.ndarray]](), None
+        for column, fact, held, problems in zip(cells, facts, batch.columns[: len(cells)], wrong, strict=False):
+            with problems:
+                values[column.name] = found = _values(column, fact, held, problems)
+                codes.append(column.codes(*found).astype(np.min_scalar_type(column.size)))
+        with wrong[-2]:
+            weights = None if columns.weight is None else _weights(columns.weight, batch.columns[-1])
+        known = [each for each in columns.constraints if each.names <= values.keys()]
+        if known and not keeping(known, [each for each in cells if each.name in values], list(values.values())).all():
+            wrong[-1].say("constraints must hold in every row of the table, found rows that break one")
+        if not any(wrong):
+            yield Read(tuple(codes), weights)
+    with gathering() as problems:  # the rows to the end, so that what is said does not depend on their order
+        for each in wrong:
+            with problems:
+                each.refuse()
 
 
 def _weights(weight: SurveyWeight, column: pa.Array) -> np.ndarray:
@@ -73,21 +82,21 @@ def squares(weights: np.ndarray) -> np.ndarray:
     return (weights**2 + HEAVIEST // 2) // HEAVIEST
 
 
-def _values(cells: Cells, declared: Declared, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+def _values(cells: Cells, declared: Declared, column: pa.Array, problems: Gathering) -> tuple[np.ndarray, np.ndarray]:
     """Numbers, or places among levels of text, with 0 for gaps; and where gaps are."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     gone = np.asarray(missing(column))
     if gone.all():
         return np.zeros(len(column)), gone
-    if cells.nominal:
+    if cells.text:
         return _places(cells, column, gone), gone
     numbers = _numbers(cells.name, declared, column)
     present = numbers[~gone]
     if not np.isfinite(present).all():
         raise InputError(f"column {cells.name!r} must be finite, found infinite values")
     if declared.whole and (present != np.floor(present)).any():
-        raise InputError(f"column {cells.name!r} must hold whole numbers, as declared, found others")
+        problems.say(f"column {cells.name!r} must hold whole numbers, as declared, found others")
     if declared.decimals is not None:  # within limits as stored: rounding must not lead out of them
         numbers = np.where(declared.outside(numbers), numbers, declared.within(declared.rounded(numbers)))
     return np.where(gone, 0.0, numbers), gone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -10,12 +11,19 @@ from typing import Protocol
 
 import numpy as np
 
+from alphasynth.errors import StrictWarning
 from alphasynth.privacy.randomness import Stream
 from alphasynth.privacy.spending import Sensitivity, Spending
 from alphasynth.raking.features import Moments
 
 # What a fit's counts, of which differences are taken, may add up to: 64 bits hold any sum of these and of a table's.
 MOST = 2.0**60
+# A mean weight of fewer deviations of its noise is hidden by that.
+HIDDEN = 3.0
+LIGHT = (
+    f"the mean weight must be well above its noise, found it within {HIDDEN:g} deviations of 0: tables are mostly "
+    "noise; declare a largest weight that is nearer to usual ones, or a larger epsilon"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +128,8 @@ class Confidential:
         known = [Noisy(np.array([float(self.n)]), self.unsure), *rows]
         precision = sum(1 / each.variance for each in known)
         number = sum(float(each.sums[0]) / each.variance for each in known) / precision
+        if number * math.sqrt(precision) < HIDDEN:
+            warnings.warn(LIGHT, StrictWarning, stacklevel=2)
         part = max(number, 1.0) / self.n
         return replace(self, each=self.each * part, unsure=1 / precision / part**2, _scored={})
 

@@ -26,7 +26,7 @@ class LedgerError(InputError):
 class Entry:
     """One run as the ledger has it. No epsilon: not known before the fit.
 
-    `state`: reserved, writing, released, lost (it had begun to write, and its folder is gone) or cleared.
+    `state`: reserved, writing, released, lost (it had begun, and its folder is gone) or cleared.
     """
 
     run: str

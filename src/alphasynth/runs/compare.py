@@ -15,7 +15,8 @@ from alphasynth.catalogue import MECHANISMS, OF_COLUMNS, OPTIONS, TAKES
 from alphasynth.errors import InputError, require_whole
 from alphasynth.league.baselines import NOISES
 from alphasynth.league.page import SIMULATED, SPENDS, build, lines_of
-from alphasynth.league.standings import Standing, Table, compare, simulate_twin
+from alphasynth.league.standings import Standing, Table, compare
+from alphasynth.league.twins import simulate_twin
 from alphasynth.models.formula import Formula
 from alphasynth.pages import page
 from alphasynth.pages.images import save
@@ -31,7 +32,6 @@ OF_ROWS = ("Given",)  # weights that belong to the rows of one table
 # Unless told: these in this order, since places decide the random numbers, then all others that lack nothing.
 FIRST = ("Censored", "BetaDivergence", "Histogram", "BW", "LW", "LW_final", "SW", "Unweighted")
 ENTRANTS = (*FIRST, *(name for name in MECHANISMS if name not in (*FIRST, *OF_COLUMNS, *OF_ROWS)))
-SIMULATED_FAMILIES = ("poisson", "negative_binomial")
 # Settings that a mechanism has no use for: `Scored` draws from no posterior.
 UNUSED = {"Scored": ("prior",)}
 
@@ -126,23 +126,17 @@ def _settings(asked: Comparison, name: str, epsilon: float | None) -> Settings:
     )
 
 
-def table_of(seed: int, twin: dict[str, float] | None, settings: Settings, synthesizer: Synthesizer) -> Table:
-    """The table that settings name, or a twin simulated from public parameters."""
+def table_of(
+    seed: int, twin: dict[str, float] | None, settings: Settings, synthesizer: Synthesizer, beside: Any = None
+) -> Table:
+    """The table that settings name, or a twin simulated from public parameters, and beside public columns."""
     if twin is None:
         return Table.of(synthesizer.read(open_settings(settings)))
     if not isinstance(settings.formula, str) or not isinstance(settings.family, str):
         raise InputError("--twin must be of one formula and family, found several")
-    formula = Formula.parse(settings.formula)
-    if not formula.intercept_only:
+    if beside is None and not Formula.parse(settings.formula).intercept_only:
         raise InputError(f"--twin must be of a formula without covariates, 'y ~ 1', found {settings.formula!r}")
-    if settings.family not in SIMULATED_FAMILIES:
-        listed = " or ".join(SIMULATED_FAMILIES)
-        raise InputError(f"a twin must be simulated from {listed}, found {settings.family!r}")
-    phi = twin.get("phi")
-    if (settings.family == "negative_binomial") != (phi is not None):
-        raise InputError("--twin needs phi for negative_binomial and none for poisson, found otherwise")
-    rows = int(twin["rows"])
-    return simulate_twin(seed, formula.response, settings.family, rows, twin["mean"], phi)
+    return simulate_twin(seed, synthesizer, twin, beside)
 
 
 def _write(

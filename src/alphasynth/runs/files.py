@@ -82,6 +82,7 @@ def write_confidential(
     """
     folder, trail, guarantee = staging.confidential, synthesizer.trail_, synthesizer.guarantee_
     last = trail.fits[-1]
+    first = trail.first if guarantee.strict is None else guarantee.mechanism
     rounds = synthesizer.weightings_
     _write_records(folder / "records.parquet", last, rounds[-1].alpha)
     if last.alpha_distinct.ndim == 2:
@@ -113,7 +114,7 @@ def write_confidential(
         "policy_delta": guarantee.policy_delta,
         "delta_spent": guarantee.delta_spent,
         "rounds": [
-            {"label": label, **_round(fit, trail.rules[i - 1] if i else None, trail.seconds[i], guarantee)}
+            {"label": label, **_round(fit, trail.rules[i - 1] if i else None, trail.seconds[i], guarantee, first)}
             for i, (label, fit) in enumerate(zip(round_labels(trail), trail.fits, strict=True))
         ],
         "audit": None if audited is None else as_lines(audited),
@@ -135,9 +136,8 @@ def repeatable(address: str) -> str:
     return f"{without_password(url)}::{table}"
 
 
-def _round(fit: JointFit, rule: Any, seconds: float, guarantee: Guarantee) -> dict[str, Any]:
+def _round(fit: JointFit, rule: Any, seconds: float, guarantee: Guarantee, first: str) -> dict[str, Any]:
     delta = fit.lipschitz.overall
-    first = "Unweighted" if guarantee.strict is None else guarantee.mechanism
     return {
         "rule": first if rule is None else type(applied(rule)).__name__,
         "settled": {} if rule is None else _settled(applied(rule)),

@@ -3,6 +3,8 @@
     reserve (ledger) and make the staging folder -> compute -> write (ledger) -> write the files
         -> publish (ledger) -> rename -> release (ledger)
 
+A strict run notes `write` before it computes with noise.
+
 A run that dies on the way leaves an unlocked staging folder and a reservation; the next command on the same ledger
 reconciles them. One that had noted `write` counts as spent, though its folder is removed.
 """
@@ -79,9 +81,9 @@ def staged(
     """Reserve, make the staging folder, and let the run fill it; then publish it, or clear away all traces of it.
 
     What it gives must be called with the realised epsilon, and with the public rho if there is one, before the first
-    byte is written: it tells the ledger, and then makes the folders of the release and of the rest. The run must leave
-    `summary.json` in the confidential one, with the same epsilon under `epsilon_unit`. An error after that has a note
-    that says what it cost.
+    byte is written, and with the policy's before noise is drawn: it tells the ledger, and then makes the folders of the
+    release and of the rest. The first call counts. The run must leave `summary.json` in the confidential one, with the
+    same epsilon under `epsilon_unit`. An error after that has a note that says what it cost.
     """
     detail = {
         **reservation.detail,
@@ -114,7 +116,7 @@ def staged(
 
 
 class Begin(Protocol):
-    """Tells the ledger that a run is about to write, and what it spends."""
+    """Tells the ledger that a run is about to draw noise or to write, and what it spends."""
 
     def __call__(self, epsilon: float, rho: float | None = None) -> None:
         """Begin."""
@@ -188,7 +190,7 @@ def publish(ledger: Ledger, staging: Staging) -> None:
     with ledger.transaction() as connection:
         if any(entry.run == staging.run and not entry.counts for entry in ledger.entries(connection)):
             raise InputError("the run must have its epsilon reserved, found that the reservation was cleared meanwhile")
-        ledger.note(connection, "publish", staging.run, epsilon)
+        ledger.note(connection, "publish", staging.run, epsilon, **_stated_rho(staging.confidential / SUMMARY))
     staging.path.chmod(_allowed(0o777))
     try:
         os.rename(staging.path, staging.out)
@@ -221,6 +223,12 @@ def _epsilon(folder: Path, run: str) -> float | None:
     except (OSError, ValueError):
         return None
     return float(summary["epsilon_unit"]) if summary.get("run") == run else None
+
+
+def _stated_rho(summary: Path) -> dict[str, float]:
+    """The rho that a run states, by its name; of a strict run it is no more than what was noted first."""
+    stated = json.loads(summary.read_text()).get("released", {}).get("rho")
+    return {} if stated is None else {"rho": stated}
 
 
 def reconcile(ledger: Ledger, connection: sqlite3.Connection, *folders: Path) -> None:

@@ -7,23 +7,30 @@ from pathlib import Path
 from typing import Any, cast
 
 from alphasynth.catalogue import MechanismOptions
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, gathering, require_whole
 from alphasynth.inference.automatic import Automatic
 from alphasynth.inference.grid import Grid
 from alphasynth.inference.laplace import Laplace
 from alphasynth.inference.nuts import Nuts
 from alphasynth.inference.sampler import Sampler
 from alphasynth.likelihoods.files import read_weights
+from alphasynth.mechanisms.fit import check_settings
+from alphasynth.mechanisms.named import CONTRIBUTIONS
 from alphasynth.models.coefficient_priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
-from alphasynth.models.table_model import TableModel
+from alphasynth.models.table_model import Legible, TableModel
 from alphasynth.raking.columns import Columns
+from alphasynth.raking.exact import exact_of
 from alphasynth.runs.settings import Settings
+from alphasynth.suggestions.first_lines import check_header
+from alphasynth.synthesis.checks import positive_or_none, small_delta
+from alphasynth.synthesis.confirmation import check_rest
 from alphasynth.synthesis.raked import RakedSynthesizer
 from alphasynth.synthesizer import Synthesizer
 from alphasynth.tables.csv_files import TextFormat
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.engine import FileTable
-from alphasynth.tables.opening import is_database, open_table
+from alphasynth.tables.frames import DECLARED, IN_USE, require
+from alphasynth.tables.opening import as_declared, is_database, open_table
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {"automatic": Automatic, "laplace": Laplace, "nuts": Nuts, "grid": Grid}
 
@@ -33,47 +40,119 @@ def front_of(settings: Settings) -> Synthesizer | RakedSynthesizer:
     return raked_of(settings) if settings.columns is not None else synthesizer_of(settings)
 
 
+def front_and_table(settings: Settings) -> tuple[Synthesizer | RakedSynthesizer, FileTable | DatabaseTable]:
+    """What makes the tables, and the table opened; what is wrong with both is said at once."""
+    with gathering() as problems:
+        with problems:
+            front = front_of(settings)
+        table = _opened(settings)
+        with problems:
+            check_header(table)
+        if problems:
+            with problems:
+                _check_names(problems.rest, table)
+            with problems:
+                _check_values(problems.rest, table)
+            problems.refuse()
+        _check_unit(settings, front)
+        front.check_columns(table.column_names, table.names_are_public)
+    return front, table
+
+
+def _check_names(rest: Legible | Columns | None, table: FileTable | DatabaseTable) -> None:
+    """Refuse columns that are not in a table, of those that could be read of a file."""
+    if rest is not None:
+        what = DECLARED if isinstance(rest, Columns) else IN_USE
+        require(table.column_names, rest.names, what, table.names_are_public)
+
+
+def _check_values(rest: Legible | Columns | None, table: FileTable | DatabaseTable) -> None:
+    """Refuse values other than are declared, of columns of which that can be read; the others' are not looked at."""
+    if isinstance(rest, Columns):
+        sound = rest.only([name for name in rest.names if list(table.column_names).count(name) == 1])
+        if sound.declared:
+            exact_of(sound, as_declared(table, sound.declared), sound.names)
+
+
+def _check_numbers(settings: Settings) -> None:
+    """Refuse numbers that suit nothing, where what they are for cannot be made."""
+    with gathering() as problems:
+        for name, least in (("m", 1), ("rows", 1), ("tables_per_draw", 1), ("seed", 0)):
+            with problems:
+                value = getattr(settings, name)
+                _ = value if value is None else require_whole(name, value, least)
+        with problems:
+            positive_or_none("epsilon", settings.epsilon)
+        with problems:
+            _ = settings.delta if settings.delta is None else small_delta(settings.delta)
+        with problems:
+            check_settings(Automatic(), settings.draws, settings.thresh)
+
+
 def raked_of(settings: Settings) -> RakedSynthesizer:
     """The front of whole tables with these settings; it refuses what cannot go together."""
     assert settings.columns is not None
-    return RakedSynthesizer(
-        Columns.read(Path(settings.columns)),
-        m=settings.m,
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        confirm_public=settings.confirm_public,
-        rows=settings.rows,
-        tables_per_draw=settings.tables_per_draw,
-        seed=settings.seed,
-        **mechanism_options(settings),
-    )
+    with gathering() as problems:
+        with problems:
+            columns = problems.rest = Columns.read(Path(settings.columns))
+        if problems:
+            with problems:
+                _check_numbers(settings)
+            check_rest(problems.rest, settings.confirm_public, strict=True)
+            problems.refuse()
+        return RakedSynthesizer(
+            columns,
+            m=settings.m,
+            epsilon=settings.epsilon,
+            delta=settings.delta,
+            confirm_public=settings.confirm_public,
+            rows=settings.rows,
+            tables_per_draw=settings.tables_per_draw,
+            seed=settings.seed,
+            **mechanism_options(settings),
+        )
 
 
 def synthesizer_of(settings: Settings) -> Synthesizer:
     """The friendly front with these settings; it refuses what cannot go together."""
-    declared = declarations(settings)
-    return Synthesizer(
-        TableModel.read(Path(settings.model)) if settings.model is not None else settings.formula or "",
-        family=settings.family,
-        declared=declared,
-        confirm_public=settings.confirm_public,
-        weights=settings.weights,  # type: ignore[arg-type]
-        survey_weights=settings.survey_weights,
-        survey_likelihood=settings.survey_likelihood,
-        mechanism=settings.mechanism,
-        m=settings.m,
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        public=settings.public,
-        prior=_prior(settings.prior),
-        sampler=None if settings.sampler == "automatic" else SAMPLERS[settings.sampler](),
-        num_draws=settings.draws,
-        thresh=settings.thresh,
-        rows=settings.rows,
-        tables_per_draw=settings.tables_per_draw,
-        seed=settings.seed,
-        **mechanism_options(settings),
-    )
+    with gathering() as problems:
+        with problems:
+            declared = declarations(settings)
+        with problems:
+            options, prior = mechanism_options(settings), _prior(settings.prior)
+        formula: TableModel | str | Sequence[str] = settings.formula or ""
+        if settings.model is not None:
+            with problems:
+                formula = made = TableModel.read(Path(settings.model))
+                problems.rest = Legible(made, (*made.names, *made.inputs))
+        if problems:
+            with problems:
+                _check_numbers(settings)
+            sound = None if problems.rest is None else problems.rest.model
+            check_rest(sound, settings.confirm_public, settings.mechanism in CONTRIBUTIONS)
+            problems.refuse()
+        return Synthesizer(
+            formula,
+            family=settings.family,
+            declared=declared,
+            confirm_public=settings.confirm_public,
+            weights=settings.weights,  # type: ignore[arg-type]
+            survey_weights=settings.survey_weights,
+            survey_likelihood=settings.survey_likelihood,
+            mechanism=settings.mechanism,
+            m=settings.m,
+            epsilon=settings.epsilon,
+            delta=settings.delta,
+            public=settings.public,
+            prior=prior,
+            sampler=None if settings.sampler == "automatic" else SAMPLERS[settings.sampler](),
+            num_draws=settings.draws,
+            thresh=settings.thresh,
+            rows=settings.rows,
+            tables_per_draw=settings.tables_per_draw,
+            seed=settings.seed,
+            **options,
+        )
 
 
 def mechanism_options(settings: Settings) -> MechanismOptions:
@@ -171,8 +250,18 @@ def _prior(text: str | None) -> CoefficientPrior | None:
 
 def open_settings(settings: Settings) -> FileTable | DatabaseTable:
     """The table that settings name, opened as they say."""
-    if settings.unit is not None and settings.unit in front_of(settings).responses:
+    if settings.unit is not None:
+        _check_unit(settings, front_of(settings))
+    return _opened(settings)
+
+
+def _check_unit(settings: Settings, front: Synthesizer | RakedSynthesizer) -> None:
+    """Refuse a unit of privacy that is to be synthesized."""
+    if settings.unit is not None and settings.unit in front.responses:
         raise InputError("--unit must be another column than a synthesized one, found the same")
+
+
+def _opened(settings: Settings) -> FileTable | DatabaseTable:
     if settings.mechanism == "Given" and (is_database(settings.table) or settings.unit is not None):
         raise InputError(
             "Given weights are by row, in a file's order, found a database or rows of which a cap drops some"
@@ -191,6 +280,7 @@ def open_settings(settings: Settings) -> FileTable | DatabaseTable:
             verbatim=settings.format in (None, "csv", "tsv"),
             decimal_comma=settings.decimal_comma,
             thousands=settings.thousands,
+            header=settings.header,
         ),
         seed=settings.seed,
         hive=settings.hive,

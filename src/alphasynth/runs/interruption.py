@@ -22,7 +22,7 @@ class Left(Enum):
 
     NOTHING = "nothing was written"
     WHOLE = "what was asked for is whole already and stands"
-    SPENT = "no run folder is left, but rows had been written to it: its epsilon counts as spent"
+    SPENT = "no run folder is left, but noise was drawn or rows were written for it: its epsilon counts as spent"
 
 
 class Interruption:

@@ -1,8 +1,9 @@
 """The ledger: every release of a data set and its epsilon, in a file that only grows; caps and reservations.
 
-A run reserves its epsilon before anything is computed, and notes that it is about to write (`write`) before the first
-byte made from its draws reaches a disk. One that ends before that is cleared (`clear`); from there on it counts,
-whether its folder comes to stand (`release`) or not (`lose`): who had the half-made folder had the tables.
+A run reserves its epsilon before anything is computed, and notes that it begins (`write`) before the first byte made
+from its draws reaches a disk; of a strict promise, before noise is drawn. One that ends before that is cleared
+(`clear`); from there on it counts, whether its folder comes to stand (`release`) or not (`lose`): who had the half-made
+folder had the tables, and who sees a fit fail sees what noise did.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from alphasynth.runs.budget import Cap, Entry, LedgerError, Reservation, check_c
 from alphasynth.runs.ledger_file import key_of, make_file, transaction
 
 NAME = "alphasynth-ledger.sqlite"
-# Events after which synthetic rows may be on a disk.
+# Events after which noise may be drawn, and synthetic rows may be on a disk.
 _WRITTEN = ("write", "publish")
 
 
@@ -84,7 +85,7 @@ class Ledger:
     def begin(
         self, connection: sqlite3.Connection, reservation: Reservation, epsilon: float, rho: float | None = None
     ) -> None:
-        """Note that a run is about to write, and what it spends; from here on it counts, whatever becomes of it.
+        """Note that a run is about to draw noise or to write, and what it spends; from here on it counts for good.
 
         `rho` is what it comes to in zero-concentrated privacy, if that is known.
         Raise `LedgerError` where it is reserved no longer, or a cap that was set meanwhile forbids it.
@@ -100,7 +101,7 @@ class Ledger:
         self.note(connection, "write", reservation.run, epsilon, **({} if rho is None else {"rho": rho}))
 
     def end(self, connection: sqlite3.Connection, run: str, reason: str) -> bool:
-        """Note that a run ended without a folder: lost if it had begun to write, else cleared; whether it counts."""
+        """Note that a run ended without a folder: lost if it had begun, else cleared; whether it counts."""
         written = self._has(connection, run, *_WRITTEN)
         self.note(connection, "lose" if written else "clear", run, reason=reason)
         return written
@@ -117,7 +118,7 @@ class Ledger:
 
         A policy's epsilon is noted as it was written; `epsilon` was computed, and is noted as a decimal not below it.
 
-        Raise `LedgerError` for clearing a run that has written, unless its seed was fixed.
+        Raise `LedgerError` for clearing a run that has begun, unless its seed was fixed.
         """
         found = connection.execute(
             "SELECT dataset, scope, epsilon, detail FROM events WHERE run = ? ORDER BY number", (run,)
@@ -126,7 +127,7 @@ class Ledger:
             return
         dataset, scope, _, first = found[0]
         if event == "clear" and self._has(connection, run, *_WRITTEN) and json.loads(first).get("releasable", True):
-            raise LedgerError(f"run {run!r} has written synthetic rows, and what was written stays spent")
+            raise LedgerError(f"run {run!r} has drawn noise or written synthetic rows, and stays spent")
         realised = None if epsilon is None else noted(epsilon)
         known = next((float(text) for _, _, text, _ in found if text is not None), realised)
         _append(connection, event, dataset, run, scope, known, detail)

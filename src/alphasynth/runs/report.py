@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from alphasynth.evaluation.associations import NEGATIVE_BINOMIAL
+from alphasynth.evaluation.associations import NEGATIVE_BINOMIAL, is_regressed
 from alphasynth.evaluation.pairs import differences
 from alphasynth.evaluation.propensity import MOST_LEVELS
+from alphasynth.evaluation.released import kind_of
 from alphasynth.evaluation.values import as_text, is_numeric
 from alphasynth.models.formula import Formula
 from alphasynth.pages import columns_and_pairs, confidential_page, page, public_page, whole_table
@@ -103,9 +104,7 @@ def _outcomes(results: RunResults) -> list[Outcome]:
         tables,
         Measuring(
             draws=results.release.draws,
-            regressions=_regressions(guarantee, formula, records)
-            if covariates and is_numeric(records.columns[records.response])
-            else [],
+            regressions=_regressions(guarantee, formula, records) if covariates else [],
             public=guarantee.public_columns,
             scalar=guarantee.spread,
             survey_weights=results.settings.get("survey_weights"),
@@ -143,20 +142,37 @@ def _title(guarantee: PublicGuarantee, response: str) -> str:
 
 
 def _regressions(guarantee: PublicGuarantee, formula: Formula, records: Records) -> list[str]:
-    """The run's own formula; of a chain also that column on all others, as its family says."""
+    """The run's own formula; of a chain also that column on all others, as its family says.
+
+    Of a whole table each response on all others, as the public page has it.
+    """
+    if whole_table.is_whole(guarantee):
+        facts = declared_facts(guarantee)
+        codes = [name for name, each in facts.items() if each.nominal and len(each.levels) <= MOST_LEVELS]
+        can = [n for n, column in records.columns.items() if n in facts and n not in codes and is_regressed(column)]
+        asked = [n for n in guarantee.response if n in can] or [n for n in [formula.response] if n in can]
+        return [words for name in asked for words in _on_all_others(name, kind_of(facts[name]), records, codes)]
+    if not is_numeric(records.columns[records.response]):
+        return []
     if len(guarantee.columns) < 2:
         return [formula.text]
     families = {entry["column"]: entry.get("family", "") for entry in guarantee.columns}
-    kind = f"{NEGATIVE_BINOMIAL}: " if "negative_binomial" in families.get(formula.response, "") else ""
-    own = (formula.response, indicator_of(formula.response))
+    kind = NEGATIVE_BINOMIAL if "negative_binomial" in families.get(formula.response, "") else ""
+    return _on_all_others(formula.response, kind, records)
+
+
+def _on_all_others(response: str, kind: str, records: Records, codes: Collection[str] = ()) -> list[str]:
+    """A column on all others, of codes their levels; none where there is none, or no formula can hold its name."""
+    own = (response, indicator_of(response))
     spoken = [name for name in records.columns if name not in own and "`" not in name]
     few = [
         n
         for n in spoken
         if is_numeric(records.columns[n]) or len(np.unique(as_text(records.columns[n]))) <= MOST_LEVELS
     ]
-    rest = " + ".join(f"`{name}`" for name in few[:MOST_TERMS])
-    return [f"{kind}`{formula.response}` ~ {rest}"]
+    rest = " + ".join(f"C(`{name}`)" if name in codes else f"`{name}`" for name in few[:MOST_TERMS])
+    asked = f"{kind}: " if kind else ""
+    return [f"{asked}`{response}` ~ {rest}"] if rest and "`" not in response else []
 
 
 def _own_radius(summary: Mapping[str, Any]) -> list[tuple[float, bool]]:

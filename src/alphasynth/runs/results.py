@@ -27,7 +27,7 @@ from alphasynth.runs.folder import CONFIDENTIAL, RELEASE, SUMMARY
 from alphasynth.runs.settings import fits
 from alphasynth.runs.whole_table import MOST_VALUES
 from alphasynth.synthesis.release import Release
-from alphasynth.synthesis.statements import declared_facts, declared_gaps
+from alphasynth.synthesis.statements import declared_facts, declared_gaps, shown_alone
 from alphasynth.tables.csv_files import Csv, TextFormat
 from alphasynth.tables.engine import FileTable
 from alphasynth.tables.gaps import indicator_of
@@ -108,16 +108,16 @@ def read_for_public(release: Release) -> Release:
     if all(name in facts and facts[name].dates for name in names):
         raise InputError("pages show numbers and text, found columns of dates alone")
     large = guarantee.n * len(names) > MOST_VALUES if guarantee.measured else guarantee.n > MOST_ROWS
-    names = [_last_number(guarantee, names)] if large else names
+    names = [_one_number(guarantee, names)] if large else names
     return replace(release, tables=tuple(_Read.of(table, names) for table in release.tables))
 
 
-def _last_number(guarantee: PublicGuarantee, names: Sequence[str]) -> str:
-    """The last synthetic column that is not declared to hold text or dates, or else the last one of all."""
+def _one_number(guarantee: PublicGuarantee, names: Sequence[str]) -> str:
+    """The response, or else the last synthetic column, of those that are not declared to hold text or dates."""
     facts, made = declared_facts(guarantee), {entry["column"] for entry in guarantee.columns}
     columns = [name for name in names if name in made] or list(names)
-    other = [name for name, fact in facts.items() if fact.dates or isinstance((*fact.levels, 0)[0], str)]
-    return ([name for name in columns if name not in other] or columns)[-1]
+    other = [name for name, fact in facts.items() if fact.dates or isinstance((*fact.levels, 0)[0], str | bool)]
+    return shown_alone(guarantee, [name for name in columns if name not in other] or columns)
 
 
 def is_sample(guarantee: PublicGuarantee, records: Records) -> bool:
@@ -126,11 +126,11 @@ def is_sample(guarantee: PublicGuarantee, records: Records) -> bool:
 
 
 def shown_response(guarantee: PublicGuarantee, records: Records) -> str:
-    """The column that figures of one column show: of a chain, the last one of numbers; one of gaps alone has none."""
+    """The column that figures of one column show: a response, or else the last one of numbers that has a value."""
     made = [entry["column"] for entry in guarantee.columns if entry["column"] in records.columns]
     made = [name for name in made if not _of_gaps(records, name)] or made
     numeric = [name for name in made if is_numeric(records.columns[name])]
-    return (numeric or made or [records.response])[-1]
+    return shown_alone(guarantee, numeric or made or [records.response])
 
 
 def _of_gaps(records: Records, name: str) -> bool:

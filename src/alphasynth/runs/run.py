@@ -14,15 +14,17 @@ from alphasynth.audits.audit import audit_run
 from alphasynth.audits.finding import BROKEN, CANNOT_TELL, UNCERTAIN, Finding
 from alphasynth.catalogue import FORMATS
 from alphasynth.errors import AuditWarning, InputError, ReportWarning, place
+from alphasynth.mechanisms.mechanism import Step, Watch
 from alphasynth.mechanisms.rules import Given
 from alphasynth.privacy.accounting import of_unit
+from alphasynth.privacy.approximate import rho_of_row, rho_of_unit
 from alphasynth.privacy.guarantee import PublicGuarantee
-from alphasynth.privacy.scopes import INSTANCE
+from alphasynth.privacy.scopes import INSTANCE, STRICT
 from alphasynth.runs.budget import ROW, UNIT, Reservation
 from alphasynth.runs.clock import Clock, Stage
 from alphasynth.runs.files import PARAMETERS, Kept, state, write_confidential, write_json, write_parameters
-from alphasynth.runs.folder import Staging, plan, staged
-from alphasynth.runs.from_settings import front_of, open_settings
+from alphasynth.runs.folder import Begin, Staging, plan, staged
+from alphasynth.runs.from_settings import front_and_table
 from alphasynth.runs.interruption import Interruption
 from alphasynth.runs.ledger import NAME as LEDGER
 from alphasynth.runs.ledger import Ledger
@@ -57,11 +59,9 @@ class Report:
 
 def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interruption) -> Report:
     """Make a run folder; raise `InputError` and its kin, with no file left behind, where that cannot be done."""
-    synthesizer = front_of(settings)
+    synthesizer, table = front_and_table(settings)
     if settings.parameters and isinstance(synthesizer, RakedSynthesizer):
         raise InputError("--parameters must have a mechanism that draws parameters, found Raked, which has none")
-    table = open_settings(settings)
-    synthesizer.check_columns(table.column_names, table.names_are_public)
     suffix, style = _format(settings, table, _labels(table, synthesizer))
     check_names(suffix, [*synthesizer.responses, *settings.public])
     out = Path(settings.out).absolute()
@@ -73,10 +73,10 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
             table.spill_to(staging.spill)
         clock = _clock(settings, synthesizer, tell)
         before = _state(settings.table)
-        synthesizer.fit(table, clock.watch)
+        synthesizer.fit(table, _charging(clock.watch, settings, reservation, begin))
         if _state(settings.table) != before:
             raise InputError("the table must not change while it is read, found that it did")
-        # From the first byte on the run counts, so what can fail without one comes before it.
+        # A run counts from its first byte on at the latest, so what can fail without one comes before it.
         audited = _audited(synthesizer)
         public, simulations = synthesizer.guarantee_.public(), synthesizer.simulations()
         files = [f"synthetic_{i + 1:0{max(2, len(str(len(simulations))))}}{suffix}" for i in range(len(simulations))]
@@ -98,10 +98,31 @@ def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interru
         else:
             kept = write_confidential(staging, used, synthesizer, statement, clock.seconds, audited)
         clock.rendering()
+        del synthesizer, simulations, simulation  # what a fit holds is large, and pages need room of their own
         released = partial(release_in, staging.release, public, files, guarded, style.decimal)
         pages = (NAME,) if settings.report and _rendered(staging.path, released, kept) else ()
     drawn = (PARAMETERS,) if settings.parameters else ()
     return Report(out, (*files, *drawn, "guarantee.json", *pages), public, statement, ledger.path)
+
+
+def _charging(watch: Watch, settings: Settings, reservation: Reservation, begin: Begin) -> Watch:
+    """The watch; of a strict promise one that charges the run before noise is drawn, once the table was checked.
+
+    How the fit ends depends on that noise: were a failure free, whoever repeats it would pick among noisy sums.
+    """
+    if reservation.scope != STRICT:
+        return watch
+    assert settings.epsilon is not None, "a strict promise has one"
+    assert reservation.epsilon is not None
+    rows, epsilon, rho = settings.max_rows or 1, reservation.epsilon, None
+    if reservation.delta is not None:  # what was realised, which is no more, is noted with the folder
+        rho = rho_of_unit(rho_of_row(settings.epsilon, reservation.delta, rows), rows)
+
+    def charged(step: Step) -> None:
+        begin(epsilon, rho)
+        watch(step)
+
+    return charged
 
 
 def _clock(settings: Settings, synthesizer: Synthesizer | RakedSynthesizer, tell: Callable[[Stage], None]) -> Clock:
@@ -157,10 +178,17 @@ def _stands(what: str, write: Callable[[], object]) -> bool:
     try:
         write()
     except Exception as error:  # noqa: BLE001
-        reason = str(error) if isinstance(error, InputError) else place(error)
-        warnings.warn(f"the run stands without its {what}, which could not be rendered: {reason}", ReportWarning, 2)
+        words = f"the run stands without its {what}, which could not be rendered: {_reason(error)}"
+        warnings.warn(words, ReportWarning, 2)
         return False
     return True
+
+
+def _reason(error: Exception) -> str:
+    """Why pages could not be rendered, in words that quote no values."""
+    if isinstance(error, InputError):
+        return str(error)
+    return (error.strerror if isinstance(error, OSError) else None) or place(error)
 
 
 def find_ledger(given: str | None, out: Path) -> Path:

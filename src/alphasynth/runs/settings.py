@@ -60,6 +60,7 @@ class Settings:
     encoding: str = "utf-8"
     decimal_comma: bool = False
     thousands: str | None = None
+    header: bool = False
     hive: bool = False
     csv_safe: bool = True
     by_row: bool = False

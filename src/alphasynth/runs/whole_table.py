@@ -72,14 +72,12 @@ def write_whole_table(
 def _records(synthesizer: RakedSynthesizer, table: FileTable | DatabaseTable) -> Records:
     """The confidential records that pages compare with, on all columns but dates: of a large table a sample.
 
-    What is shown alone is the last column of numbers that was called a response, or else of all. With survey weights
-    records are there as often as these say, since synthetic rows stand for the population.
+    What is shown alone is said where results are read. With survey weights records are there as often as these say,
+    since synthetic rows stand for the population.
     """
     gaps = declared_gaps(synthesizer.guarantee_.public())
     declared = synthesizer.columns.declared
     names = [name for name, facts in declared.items() if not facts.dates] or list(declared)
-    numbers = [n for n in names if declared[n].limits is not None or not isinstance(declared[n].levels[0], str)]
-    shown = [n for n in synthesizer.settings.response if n in numbers] or numbers or names
     few = min(SAMPLED_ROWS, MOST_VALUES // len(names))
     n = synthesizer.guarantee_.n
     whole = n * len(names) <= MOST_VALUES
@@ -92,7 +90,7 @@ def _records(synthesizer: RakedSynthesizer, table: FileTable | DatabaseTable) ->
     if declared[names[0]].dates:
         rows = _days(rows if isinstance(rows, pa.Table) else table.sample(names, n))
     found = read_records(rows, names, gaps)
-    return replace(found, response=shown[-1], index=None, columns={n: np.asarray(c) for n, c in found.columns.items()})
+    return replace(found, index=None, columns={n: np.asarray(c) for n, c in found.columns.items()})
 
 
 def _weighted(rows: pa.Table, weight: SurveyWeight) -> pa.Table:

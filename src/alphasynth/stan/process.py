@@ -19,11 +19,17 @@ from typing import Any
 
 from alphasynth.errors import InputError
 
-NEEDED = ("httpstan",)
+# What compiles and runs programs: the module that it takes, and the extra that brings it. The first that is there is
+# taken.
+ENGINES = {"pystan": ("httpstan", "stan"), "cmdstan": ("cmdstanpy", "cmdstan")}
 
 
 class StanError(InputError):
     """Stan refused a program or its data."""
+
+
+class StanEnded(StanError):
+    """Its process ended before it answered."""
 
 
 class _Process:
@@ -34,33 +40,31 @@ class _Process:
         self._running: subprocess.Popen[bytes] | None = None
         self._folder = Path()
 
-    def ask(self, code: str, what: str, *arguments: Any) -> Any:
-        """What the worker answers; raise `StanError` with Stan's words."""
+    def ask(self, engine: str, code: str, what: str, *arguments: Any) -> Any:
+        """What the worker answers; raise `InputError`, or `StanError` with Stan's words."""
         with self._lock:
             process = self._running or self._start()
             assert process.stdin is not None
             assert process.stdout is not None
             try:
-                pickle.dump((code, what, arguments), process.stdin, pickle.HIGHEST_PROTOCOL)
+                pickle.dump((engine, code, what, arguments), process.stdin, pickle.HIGHEST_PROTOCOL)
                 process.stdin.flush()
-                fine, answer = pickle.load(process.stdout)  # noqa: S301 # from our own process
+                kind, answer = pickle.load(process.stdout)  # noqa: S301 # from our own process
             except (EOFError, BrokenPipeError, pickle.UnpicklingError):
                 self._running = None
                 _end(process, self._folder)
-                raise StanError("the Stan program must run to its end, found that its process died") from None
+                raise StanEnded("the Stan program must run to its end, found that its process died") from None
             except BaseException:  # an answer that nobody waits for would be taken for the next one's
                 self._running = None
                 _end(process, self._folder)
                 raise
-        if not fine:
+        if kind == "refused":
+            raise InputError(answer)
+        if kind == "failed":
             raise StanError(f"the Stan program must run, found {_brief(answer)}")
         return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
-        if any(importlib.util.find_spec(name) is None for name in NEEDED):
-            raise InputError("Stan must be installed: pip install 'alphasynth[stan]', found no PyStan")
-        if shutil.which("g++") is None:
-            raise InputError("Stan compiles with g++, found none")
         self._folder = Path(tempfile.mkdtemp(prefix="alphasynth-stan-"))  # for its owner alone
         command = [sys.executable, "-m", "alphasynth.stan.worker", str(self._folder), str(os.getpid())]
         # In a session of its own, so that the chains that it forks end with it.
@@ -97,9 +101,28 @@ def _brief(words: str) -> str:
     return " ".join(re.sub(r"-?\d[\d.]*(e[+-]?\d+)?", "...", line).split())[:300]
 
 
+def engine_of(asked: str | None) -> str:
+    """The engine that is asked for, or else the first that is installed; raise `InputError` where it is not there."""
+    there = [name for name, (module, _) in ENGINES.items() if importlib.util.find_spec(module) is not None]
+    if asked is None and not there:
+        raise InputError(
+            "Stan must be installed: pip install 'alphasynth[stan]', or a CmdStan and pip install "
+            "'alphasynth[cmdstan]', found neither"
+        )
+    if asked is not None and asked not in there:
+        raise InputError(
+            f"engine {asked!r} must be installed: pip install 'alphasynth[{ENGINES[asked][1]}]', found none"
+        )
+    engine = asked or there[0]
+    other = os.environ.get("CXX") or shutil.which("clang++")  # which CmdStan's makefile takes
+    if shutil.which("g++") is None and not (engine == "cmdstan" and other):
+        raise InputError("Stan compiles with g++, found none")
+    return engine
+
+
 _PROCESS = _Process()
 
 
-def ask(code: str, what: str, *arguments: Any) -> Any:
-    """What Stan's process answers for a program."""
-    return _PROCESS.ask(code, what, *arguments)
+def ask(engine: str | None, code: str, what: str, *arguments: Any) -> Any:
+    """What Stan's process answers for a program, by an engine of `ENGINES` or the first that is installed."""
+    return _PROCESS.ask(engine_of(engine), code, what, *arguments)

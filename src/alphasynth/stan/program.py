@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth.errors import InputError, found
-from alphasynth.stan.process import ask
+from alphasynth.stan.process import ENGINES, ask
 
 # What the data block is given of a table, and what is read from the generated quantities.
 OF_TABLE = ("n", "K", "y", "X", "weights")
@@ -25,23 +25,32 @@ class StanProgram:
     """A Stan program whose data have `weights` that multiply the records' log-likelihoods.
 
     `data` are constants that it declares beside those of the table, as JSON-like numbers and lists, by name. `names`
-    says what it calls n, K, y, X, weights, log_lik and y_rep where it calls them otherwise.
+    says what it calls n, K, y, X, weights, log_lik and y_rep where it calls them otherwise. `engine`: "pystan" or
+    "cmdstan"; None is the first that is installed.
     """
 
     code: str = field(repr=False)
     data: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
     names: tuple[tuple[str, str], ...] = ()
+    engine: str | None = None
 
     @classmethod
-    def of(cls, program: Any, data: Mapping[str, Any] | None, names: Mapping[str, str] | None) -> StanProgram:
+    def of(
+        cls,
+        program: Any,
+        data: Mapping[str, Any] | None = None,
+        names: Mapping[str, str] | None = None,
+        engine: str | None = None,
+    ) -> StanProgram:
         """A program from its text, a file, or the name of one of ours; raise `InputError`."""
         code = _text(program)
+        if engine is not None and engine not in ENGINES:
+            raise InputError(f"engine must be one of {', '.join(ENGINES)}, found {found(engine)}")
         wrong = [name for name in names or {} if name not in (*OF_TABLE, LOG_LIK, Y_REP)]
         if wrong:
             raise InputError(f"names must be of {', '.join((*OF_TABLE, LOG_LIK, Y_REP))}, found {', '.join(wrong)}")
-        made = cls(
-            code, tuple(sorted((k, _hashable(v)) for k, v in (data or {}).items())), tuple((names or {}).items())
-        )
+        constants = tuple(sorted((k, _hashable(v)) for k, v in (data or {}).items()))
+        made = cls(code, constants, tuple((names or {}).items()), engine)
         made._check_blocks()
         return made
 
@@ -105,7 +114,7 @@ class StanProgram:
 
     def ask(self, what: str, *arguments: Any) -> Any:
         """What Stan's process answers."""
-        return ask(self.code, what, *arguments)
+        return ask(self.engine, self.code, what, *arguments)
 
 
 def _text(program: Any) -> str:

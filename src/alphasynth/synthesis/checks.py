@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from alphasynth.errors import InputError, found, require_positive
+from alphasynth.errors import InputError, found, gathering, require_positive
+from alphasynth.exact.public_grid import PublicGrid
+from alphasynth.inference.grid import Grid
 from alphasynth.mechanisms.mechanism import Mechanism
 from alphasynth.mechanisms.named import named_mechanism
 from alphasynth.mechanisms.rules import BW, CW
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.coefficient_priors import CoefficientPrior
+from alphasynth.models.column_model import ColumnModel
 from alphasynth.models.families import FAMILIES, OWN, Own
 from alphasynth.models.formula import Formula
-from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.models.formula_text import response_in
+from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.accounting import bound_of, per_draw, within
 from alphasynth.privacy.approximate import LARGEST_DELTA, SMALLEST_DELTA
-from alphasynth.tables.declared import Declared
+
+# With less, noisy sums are nothing but noise, and of too much of it for whole numbers of 64 bits.
+SMALLEST_EPSILON = 1e-9
 
 
 def table_model_of(
@@ -40,15 +46,17 @@ def table_model_of(
     if not isinstance(families, tuple | list) or len(families) != len(formula):
         given = len(families) if isinstance(families, tuple | list) else 0
         raise InputError(f"family must be one for all formulas or one for each, found {given} for {len(formula)}")
-    parsed = [Formula.parse(text) for text in formula]
-    unknown = sorted(set(declared) - {each.response for each in parsed})
-    if unknown:
-        raise InputError(f"declared must be of columns to synthesize, found {unknown[0]!r}")
-    columns = [
-        ColumnModel.of(each.text, name, declared=Declared.of(each.response, declared.get(each.response, {})))
-        for each, name in zip(parsed, families, strict=True)
-    ]
-    return TableModel.of(columns)
+    named = [response_in(text) for text in formula]
+    columns = []
+    with gathering() as problems:
+        for text, name, of in zip(formula, families, named, strict=True):
+            with problems:
+                columns.append(ColumnModel.of(text, name, declared=declared.get(of or "", {})))
+        for unknown in [] if None in named else sorted(set(declared) - set(named)):
+            problems.say(f"declared must be of columns to synthesize, found {unknown!r}")
+        if columns:
+            model = TableModel.of(columns)
+    return model
 
 
 def weights_of(weights: object, undeclared: bool, strict_mechanism: bool) -> str:
@@ -162,6 +170,16 @@ def check_rows(delta: float | None, n: int) -> None:
         )
 
 
+def epsilon_of_sums(given: float | None) -> float:
+    """The budget of noisy sums, which there must be."""
+    if given is None:
+        raise InputError("mechanism 'Raked' needs an epsilon, which decides its noise, found none")
+    epsilon = require_positive("epsilon", given)
+    if epsilon < SMALLEST_EPSILON:
+        raise InputError(f"epsilon must be at least {SMALLEST_EPSILON:g} with Raked, found {epsilon!r}")
+    return epsilon
+
+
 def survey_likelihood_of(asked: object, column: str | None, mechanism: Mechanism) -> bool:
     """Whether survey weights enter the likelihood; refuse it without any, and of mechanisms that bound records."""
     if not isinstance(asked, bool):
@@ -174,6 +192,45 @@ def survey_likelihood_of(asked: object, column: str | None, mechanism: Mechanism
             f"{mechanism.label!r}, which bounds each record by itself (Raked has survey weights of its own)"
         )
     return asked
+
+
+def check_survey_weights(column: str | None, public: Sequence[str]) -> None:
+    """Refuse survey weights that are not declared public."""
+    if column is not None and column not in public:
+        raise InputError(
+            f"survey_weights must be a column declared public, found {column!r}, which is not; without it the column "
+            "can be synthesized like any other"
+        )
+
+
+def grid_of(mechanism: Mechanism, model: TableModel, sampler: object, limits: Any, step: Any) -> PublicGrid:
+    """The public grid of a strict mechanism; refuse limits and a step where there is none to have them."""
+    if limits is None and step is None:
+        return PublicGrid()
+    if mechanism.contribution is None:
+        raise InputError(f"limits and step are of a strict mechanism's public grid, found {mechanism.label!r}")
+    if len(model.columns) > 1:
+        raise InputError("limits and step are of one column's public grid, found them with several columns")
+    if isinstance(sampler, PublicGrid):
+        raise InputError("limits and step must be those of the PublicGrid given, found them beside it")
+    return PublicGrid(limits or {}, step)
+
+
+def check_draws(mechanism: Mechanism, sampler: object, thresh: float, m: int, num_draws: int) -> None:
+    """Refuse draws that the mechanism must not have, and fewer than are asked for."""
+    strict = mechanism.contribution is not None
+    with gathering() as problems:
+        if isinstance(sampler, PublicGrid) and not strict:
+            problems.say(f"PublicGrid must have a strict mechanism, found {mechanism.label!r}")
+        if strict and isinstance(sampler, Grid):
+            problems.say(
+                "a strict mechanism must not draw on Grid, whose points are placed by the table; leave sampler out for "
+                "the public grid, found Grid"
+            )
+        if strict and thresh != 1:
+            problems.say(f"thresh must be 1 with a strict mechanism, which drops no draws, found {found(thresh)}")
+        if m > num_draws:
+            problems.say(f"m must be at most the number of draws, {num_draws:,}, found {m:,}")
 
 
 def check_scored(family: object, sampler: object, prior: object, limits: object, step: object) -> None:

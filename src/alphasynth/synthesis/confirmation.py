@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from alphasynth.errors import InputError
-from alphasynth.models.table_model import CHOSEN, LEFT_OUT
+from alphasynth.errors import InputError, gathering
+from alphasynth.mechanisms.binding import check_declared
+from alphasynth.models.column_model import CHOSEN, LEFT_OUT
+from alphasynth.models.table_model import TableModel
+from alphasynth.raking.columns import Columns
 from alphasynth.tables.declared import OF_WHOLE_TABLES, READ_OFF
 from alphasynth.tables.frames import shown
 
@@ -42,7 +45,11 @@ def confirm(model: Marked | None, names: Sequence[str]) -> tuple[Facts, Facts]:
         if names:
             raise InputError("confirm_public is for a table model, found one column without")
         return {}, {}
-    asked = {pair for name in names for pair in _meant(model, name)}
+    asked = set[tuple[str, str]]()
+    with gathering() as problems:
+        for name in names:
+            with problems:
+                asked |= set(_meant(model, name))
     confirmed, left = Facts(), Facts()
     for column, facts in model.read_off.items():
         for fact in facts:
@@ -74,3 +81,17 @@ def refuse(left: Facts) -> None:
             f"check what the model lists under {READ_OFF}, and take it out of these lists or confirm it with "
             f"--confirm-public NAME,... or {ALL} (confirm_public), found {shown(list(left))} unconfirmed"
         )
+
+
+def check_rest(rest: TableModel | Columns | None, names: Sequence[str], strict: bool) -> None:
+    """What else a mechanism refuses of the columns of a file that could be read, where others could not."""
+    if rest is None or not strict:
+        return
+    known = {*rest.names, *rest.left_out}
+    asked = [name for name in names if name == ALL or known & {name, name.rpartition(".")[0]}]
+    with gathering() as problems:
+        with problems:
+            refuse(confirm(rest, asked)[1])
+        with problems:
+            if isinstance(rest, TableModel):
+                check_declared(rest, strict)

@@ -9,32 +9,34 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alphasynth.errors import InputError
+from alphasynth.errors import Gathering, InputError
 from alphasynth.models.table_model import TableModel
 from alphasynth.tables.frames import Frame, take_rows, to_arrow
 from alphasynth.tables.gaps import gap_counts, missing, split_gaps
 from alphasynth.tables.grouping import Grouped
 
 
-def settle_gaps(model: TableModel, gaps: Mapping[str, int], strict: bool) -> TableModel:
+def settle_gaps(model: TableModel, gaps: Mapping[str, int], strict: bool, problems: Gathering | None) -> TableModel:
     """The model with its columns' gaps declared: modelled unless told.
 
-    A strict mechanism must not learn from the table that there are any.
+    A strict mechanism must not learn from the table that there are any; where there are `problems` that is one of them.
     """
-    settled = {}
+    settled, wrong = {}, Gathering() if problems is None else problems
     for column in model.columns:
         if strict and column.declared.missing == "drop":
-            raise InputError(
+            wrong.say(
                 f"a strict mechanism must not drop rows with gaps in {column.name!r}: how many were left out would be "
                 'told; declare missing = "model" or "public", or take them out beforehand, found "drop"'
             )
         if column.declared.missing is None and column.name in gaps:
             if strict:
-                raise InputError(
+                wrong.say(
                     f"column {column.name!r} has gaps, and a strict mechanism must be told so beforehand: declare "
                     'missing = "model" or "public", found nothing declared'
                 )
             settled[column.name] = replace(column.declared, missing="model")
+    if problems is None:
+        wrong.refuse()
     return model.with_declared(settled)
 
 
@@ -62,9 +64,12 @@ def keep_whole(columns: pa.Table, model: TableModel) -> np.ndarray | None:
     return None if keep.all() else keep
 
 
-def without_gaps(grouped: Grouped, model: TableModel, strict: bool) -> tuple[Grouped, TableModel]:
-    """A grouped table whose columns have no gaps but in their indicators, and the model with its gaps settled."""
-    model = settle_gaps(model, gap_counts(grouped.columns, grouped.counts), strict)
+def without_gaps(grouped: Grouped, model: TableModel, strict: bool, problems: Gathering) -> tuple[Grouped, TableModel]:
+    """A grouped table whose columns have no gaps but in their indicators, and the model with its gaps settled.
+
+    Gaps that a strict mechanism was not told of are `problems`, and taken as modelled.
+    """
+    model = settle_gaps(model, gap_counts(grouped.columns, grouped.counts), strict, problems)
     told = next((c.name for c in model.columns if c.declared.missing == "public"), None)
     if told is not None and grouped.index is None:
         raise InputError(
@@ -87,11 +92,14 @@ def without_gaps(grouped: Grouped, model: TableModel, strict: bool) -> tuple[Gro
 
 
 def frame_without_gaps(
-    table: Frame, names: Sequence[str], model: TableModel, strict: bool
+    table: Frame, names: Sequence[str], model: TableModel, strict: bool, problems: Gathering | None = None
 ) -> tuple[Frame, pa.Table, TableModel]:
-    """A frame without the rows to be dropped, its columns without gaps, and the model with its gaps settled."""
+    """A frame without the rows to be dropped, its columns without gaps, and the model with its gaps settled.
+
+    Gaps that a strict mechanism was not told of are `problems`, and taken as modelled.
+    """
     columns = to_arrow(table, names)
-    model = settle_gaps(model, gap_counts(columns, None), strict)
+    model = settle_gaps(model, gap_counts(columns, None), strict, problems)
     keep = keep_whole(columns, model)
     if keep is not None:
         table = take_rows(table, np.flatnonzero(keep))

@@ -12,7 +12,7 @@ from alphasynth.mechanisms.binding import BoundTable
 from alphasynth.mechanisms.chain import block_keys
 from alphasynth.mechanisms.fit import in_64_bit
 from alphasynth.mechanisms.growth import grown, lines_beside
-from alphasynth.models.table_model import ColumnModel
+from alphasynth.models.column_model import ColumnModel
 from alphasynth.privacy.randomness import Key
 from alphasynth.synthesis.simulation import Filled
 

@@ -45,7 +45,7 @@ def _filled(cells: Cells, dates: bool, codes: np.ndarray, values: np.ndarray, go
     """A synthetic column; levels as they were declared."""
     if cells.levels:
         # Of text, the levels themselves: an array of characters would copy each of them for every row.
-        levels = np.array(cells.levels, object if cells.nominal else None)
+        levels = np.array(cells.levels, object if cells.text else None)
         values = levels[np.where(gone, 0, codes).astype(np.int64)]
     elif dates:
         values = values.astype("datetime64[D]")

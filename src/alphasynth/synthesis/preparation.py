@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from alphasynth.errors import InputError
+from alphasynth.errors import Gathering, InputError, gathering
+from alphasynth.exact.public_grid import PublicGrid
 from alphasynth.inference.automatic import Automatic
 from alphasynth.inference.contribution import SURVEY, Censored, Recentred, Strict, SurveyWeighted
-from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.inference.stan_sampler import StanSampler
 from alphasynth.mechanisms import strict
 from alphasynth.mechanisms.binding import BoundTable, bind_table
@@ -24,8 +24,9 @@ from alphasynth.mechanisms.mechanism import Mechanism
 from alphasynth.mechanisms.rules import BW, Given
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.coefficient_priors import NormalPrior
+from alphasynth.models.column_model import ColumnModel
 from alphasynth.models.model import Model, Outside, Rows
-from alphasynth.models.table_model import ColumnModel, TableModel
+from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.accounting import first_parts, split, within
 from alphasynth.privacy.approximate import rho_of_row, split_squares
 from alphasynth.synthesis.checks import check_rows
@@ -54,29 +55,33 @@ class Read(NamedTuple):
 def read(request: Request, table: Frame | Stored) -> Read:
     """The records on every column in use, the layout of the release, and what a stored table was grouped into.
 
-    The layout of a strict release has the types that declarations make.
+    The layout of a strict release has the types that declarations make. Raise `InputError`; gaps that were not declared
+    are said with all else that the model refuses of the table.
     """
-    found = _read(request, table)
+    with gathering() as problems:
+        found = _read(request, table, problems)
+        if problems:
+            bind(request, found.model, found.records)
     if not request.strict:
         return found
     return found._replace(layout=with_public_types(found.layout, found.model))
 
 
-def _read(request: Request, table: Frame | Stored) -> Read:
+def _read(request: Request, table: Frame | Stored, problems: Gathering) -> Read:
     names, strict_mechanism = request.used, request.strict
     in_table = list(table.column_names) if isinstance(table, Stored) else column_names(table)
     request.check_columns(in_table, listed=not isinstance(table, Stored) or table.names_are_public)
     if isinstance(table, Stored):
         grouped, model = table.group(names, request.public), request.model
         if not request.undeclared:
-            grouped, model = without_gaps(grouped, model, strict_mechanism)
+            grouped, model = without_gaps(grouped, model, strict_mechanism, problems)
         return Read(
             Records.from_grouped(grouped), Layout.of_grouped(grouped, request.responses, in_table), grouped, model
         )
     if request.undeclared:  # gaps are refused where records are
         records = Records.from_table(table, names)
         return Read(records, Layout.of(table, request.responses, request.public), None, request.model)
-    table, arrow, model = frame_without_gaps(table, names, request.model, strict_mechanism)
+    table, arrow, model = frame_without_gaps(table, names, request.model, strict_mechanism, problems)
     layout = Layout.of(table, request.responses, request.public)
     return Read(Records.from_arrow(arrow), layout, None, model)
 

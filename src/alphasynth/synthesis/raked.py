@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self, Unpack
 import numpy as np
 
 from alphasynth.catalogue import TAKES, MechanismOptions, options_of
-from alphasynth.errors import InputError, found, require_positive, require_whole
+from alphasynth.errors import InputError, found, gathering, require_whole
 from alphasynth.mechanisms.mechanism import Step, Watch
 from alphasynth.mechanisms.watching import watched
 from alphasynth.notebook.declarations import declared_table
@@ -27,13 +27,13 @@ from alphasynth.privacy.strict_terms import NoisySums, StrictTerms
 from alphasynth.raking.columns import INTERACTIONS, RESPONSE, Columns
 from alphasynth.raking.exact import Held, exact_of
 from alphasynth.raking.fitted import Fitted
-from alphasynth.raking.measured import stated
+from alphasynth.raking.measured import stated, warn_of_noise
 from alphasynth.raking.raked import fit
 from alphasynth.raking.reading import HEAVIEST
 from alphasynth.raking.settings import Raked
 from alphasynth.raking.sums import Confidential, Exact, Weights
 from alphasynth.synthesis.cards import asked_card, measured_part
-from alphasynth.synthesis.checks import check_rows, names_of, part_of_all, small_delta
+from alphasynth.synthesis.checks import check_rows, epsilon_of_sums, names_of, part_of_all, small_delta
 from alphasynth.synthesis.confirmation import confirm, refuse
 from alphasynth.synthesis.one_thread import one_thread
 from alphasynth.synthesis.parameters import as_given, asked_again, in_words, spelled_out
@@ -42,13 +42,11 @@ from alphasynth.synthesis.public_types import declared_type, empty_column
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.simulation import Layout, Simulation, synthesize
 from alphasynth.tables.declared import READ_OFF, Declared
-from alphasynth.tables.frames import Frame, column_names, kind_of, require, to_arrow
+from alphasynth.tables.frames import DECLARED, Frame, column_names, kind_of, require, to_arrow
 from alphasynth.tables.grouping import ROWS_AT_A_TIME, Streamed, Unit
 from alphasynth.tables.opening import as_declared
 
 MECHANISM = "Raked"
-# With less there is nothing but noise, and too much of it for whole numbers of 64 bits.
-SMALLEST_EPSILON = 1e-9
 # The part of the budget that tells what survey weights and their squares sum to.
 FOR_WEIGHTS = Fraction(1, 100)
 # Options that a columns file may say too.
@@ -92,29 +90,35 @@ class RakedSynthesizer:
         """Check everything that can be checked without the table; raise `InputError`."""
         self._given = as_given(self.__signature__, locals())  # before any other name is there
         given = {name: value for name, value in options.items() if value not in (None, (), {})}
-        strange = [name for name in given if name not in TAKES[MECHANISM]]
-        if strange:
-            raise InputError(f"{strange[0]} must be left out with Raked, which needs declared columns, found it")
         if not isinstance(columns, Columns | Mapping):
             raise InputError(f"Raked must have declared columns (Columns), not formulas, found {found(columns)}")
-        self.columns = columns if isinstance(columns, Columns) else Columns.of(columns)
-        if epsilon is None:
-            raise InputError("mechanism 'Raked' needs an epsilon, which decides its noise, found none")
-        self.epsilon = require_positive("epsilon", epsilon)
-        if self.epsilon < SMALLEST_EPSILON:
-            raise InputError(f"epsilon must be at least {SMALLEST_EPSILON:g} with Raked, found {self.epsilon!r}")
-        self.delta = None if delta is None else small_delta(delta)
-        self.m = require_whole("m", m)
-        # What is asked for goes before what the columns file says.
-        asked = [names_of(name, given.get(name, ())) or getattr(self.columns, name) for name in KEPT]
-        self.columns = self.columns.with_response(*asked)
-        share = part_of_all("response_share", given.get("response_share", Raked.response_share))
-        self.settings = Raked(response=self.columns.response, response_share=share, interactions=self.columns.crossed)
-        self.confirmed_public, self.read_off = confirm(self.columns, names_of("confirm_public", confirm_public))
-        refuse(self.read_off)
-        self.rows = None if rows is None else require_whole("rows", rows)
-        self.tables_per_draw = require_whole("tables_per_draw", tables_per_draw)
-        self.seed = None if seed is None else require_whole("seed", seed, 0)
+        with gathering() as problems:
+            for name in [name for name in given if name not in TAKES[MECHANISM]]:
+                problems.say(f"{name} must be left out with Raked, which needs declared columns, found it")
+            with problems:
+                self.epsilon = epsilon_of_sums(epsilon)
+            with problems:
+                self.delta = None if delta is None else small_delta(delta)
+            with problems:
+                self.m = require_whole("m", m)
+            with problems:
+                share = part_of_all("response_share", given.get("response_share", Raked.response_share))
+            with problems:
+                self.rows = None if rows is None else require_whole("rows", rows)
+            with problems:
+                self.tables_per_draw = require_whole("tables_per_draw", tables_per_draw)
+            with problems:
+                self.seed = None if seed is None else require_whole("seed", seed, 0)
+            self.columns = columns if isinstance(columns, Columns) else Columns.of(columns)
+            with problems:  # what is asked for goes before what the columns file says
+                asked = [names_of(name, given.get(name, ())) or getattr(self.columns, name) for name in KEPT]
+                self.columns = self.columns.with_response(*asked)
+            with problems:
+                confirmed = names_of("confirm_public", confirm_public)
+                self.confirmed_public, self.read_off = confirm(self.columns, confirmed)
+                refuse(self.read_off)
+        responses, crossed = self.columns.response, self.columns.crossed
+        self.settings = Raked(response=responses, response_share=share, interactions=crossed)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What was asked, by name, as scikit-learn has it; nothing is nested, so that `deep` changes nothing."""
@@ -154,7 +158,7 @@ class RakedSynthesizer:
 
     def check_columns(self, names: Sequence[Any], listed: bool) -> None:
         """Refuse a table that lacks a declared column, or holds it twice."""
-        require(names, self._read, "declared", listed)
+        require(names, self._read, DECLARED, listed)
 
     @property
     def _read(self) -> tuple[str, ...]:
@@ -192,8 +196,9 @@ class RakedSynthesizer:
         if self.columns.weight is not None:
             confidential = confidential.weighed(Weights(HEAVIEST, FOR_WEIGHTS))
         fitted = fit(rng, confidential, self.columns.cells(), self.settings, self.columns.constraints)
-        assert sum(cost for _, cost in spending.spent) == spending.total, "all of the budget is spent, and no more"
+        spending.check_spent()
         sums = stated(spending.measured, n, confidential.most, fitted.each)
+        warn_of_noise(sums, spending, self.epsilon, max_rows, len(self.columns.names))
         guarantee = self._guarantee(n, unit, sums, None if self.delta is None else float(row))
         self._outcome = _Outcome(without_hidden(key), fitted, self._layout(table), guarantee)
         return self

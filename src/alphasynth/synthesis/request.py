@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Any, ClassVar, Literal, Self, Unpack, cast
 
 from alphasynth.catalogue import GRID, OPTIONS, MechanismOptions, options_of
-from alphasynth.errors import InputError, found, require_whole
+from alphasynth.errors import gathering, require_whole
+from alphasynth.exact.public_grid import PublicGrid
 from alphasynth.inference.automatic import Automatic
-from alphasynth.inference.grid import Grid
-from alphasynth.inference.public_grid import PublicGrid
 from alphasynth.inference.sampler import Sampler
+from alphasynth.mechanisms.binding import check_declared
 from alphasynth.mechanisms.fit import NUM_DRAWS, check_settings
 from alphasynth.mechanisms.mechanism import Mechanism
 from alphasynth.mechanisms.rules import CW
@@ -27,8 +27,11 @@ from alphasynth.synthesis.checks import (
     as_mechanism,
     check_aim,
     check_distance,
+    check_draws,
     check_scored,
+    check_survey_weights,
     delta_of,
+    grid_of,
     names_of,
     positive_or_none,
     survey_likelihood_of,
@@ -38,12 +41,13 @@ from alphasynth.synthesis.checks import (
 )
 from alphasynth.synthesis.confirmation import confirm, refuse
 from alphasynth.synthesis.parameters import as_given, asked_again, in_words, spelled_out
-from alphasynth.tables.frames import require
+from alphasynth.tables.frames import IN_USE, require
 
 
 class Request:
     """What is asked of a table: model, mechanism, budget, what is public, and how to draw."""
 
+    m, epsilon, public = 1, cast(float | None, 1.0), cast(tuple[str, ...], ())  # in place of what is wrong
     __signature__: ClassVar[inspect.Signature]
 
     def __init__(
@@ -131,63 +135,65 @@ class Request:
         if strange:
             raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {strange[0]!r}")
         given = {name: value for name, value in options.items() if value is not None}
-        limits, step = options.get("limits"), options.get("step")
-        self.model = table_model_of(formula, family, declared or {}, prior)
-        # Of one formula with nothing declared gaps are refused, there is nothing to confirm, and weights are by record.
-        self.undeclared = isinstance(formula, str) and not declared
-        self.formulas = tuple(column.formula for column in self.model.columns)
-        self.prior = prior
         of_grid = options_of(*GRID)
-        self.mechanism = as_mechanism(mechanism, {name: given[name] for name in given if name not in of_grid})
-        self.cut_is_given = "cut" in given or isinstance(mechanism, Mechanism)
-        self.m = require_whole("m", m)
-        self.epsilon = positive_or_none("epsilon", epsilon)
-        check_aim(self.mechanism, self.epsilon, given)
-        self.delta = delta_of(self.mechanism, delta)
-        self.confirmed_public, self.read_off = confirm(
-            None if self.undeclared else self.model, names_of("confirm_public", confirm_public)
-        )
+        with gathering() as problems:
+            with problems:
+                self.model = table_model_of(formula, family, declared or {}, prior)
+            with problems:
+                self.mechanism = as_mechanism(mechanism, {n: given[n] for n in given if n not in of_grid})
+            unmade = bool(problems)
+            with problems:
+                self.m = require_whole("m", m)
+            with problems:
+                self.epsilon = positive_or_none("epsilon", epsilon)
+            with problems:
+                self.public = names_of("public", public)
+            with problems:
+                check_settings(Automatic() if sampler is None else sampler, num_draws, thresh)
+            with problems:
+                self.rows = None if rows is None else require_whole("rows", rows)
+            with problems:
+                self.tables_per_draw = require_whole("tables_per_draw", tables_per_draw)
+            with problems:
+                self.seed = None if seed is None else require_whole("seed", seed, 0)
+            if unmade:
+                problems.refuse()
+            # Of one formula with nothing declared gaps are refused, nothing is to confirm, and weights are by record.
+            self.undeclared = isinstance(formula, str) and not declared
+            self.formulas = tuple(column.formula for column in self.model.columns)
+            self.prior, self.sampler, self.num_draws, self.thresh = prior, sampler, num_draws, thresh
+            self.cut_is_given = "cut" in given or isinstance(mechanism, Mechanism)
+            self.survey_weights = survey_weights
+            with problems:
+                check_aim(self.mechanism, self.epsilon, given)
+            with problems:
+                self.delta = delta_of(self.mechanism, delta)
+            with problems:
+                self._confirm(confirm_public)
+            with problems:
+                check_declared(self.model, self.strict)
+            with problems:
+                limits, step = options.get("limits"), options.get("step")
+                if self.scored:
+                    check_scored(family, sampler, prior, limits, step)
+                self.grid = grid_of(self.mechanism, self.model, sampler, limits, step)
+            with problems:
+                self.weights = weights_of(weights, self.undeclared, self.strict)
+                check_distance(self.mechanism, self.model, self.weights)
+            with problems:
+                check_survey_weights(survey_weights, self.public)
+                self.survey_likelihood = survey_likelihood_of(survey_likelihood, survey_weights, self.mechanism)
+            with problems:
+                self._check_public()
+            with problems:
+                check_draws(self.mechanism, sampler, thresh, self.m, num_draws)
+
+    def _confirm(self, names: str | Sequence[str]) -> None:
+        """What somebody confirmed of what was read off the table; of a strict mechanism that must be all."""
+        model = None if self.undeclared else self.model
+        self.confirmed_public, self.read_off = confirm(model, names_of("confirm_public", names))
         if self.strict:
             refuse(self.read_off)
-        if not self.strict and not (limits is None and step is None):
-            raise InputError(f"limits and step are of a strict mechanism's public grid, found {self.mechanism.label!r}")
-        several = len(self.model.columns) > 1
-        if several and not (limits is None and step is None):
-            raise InputError("limits and step are of one column's public grid, found them with several columns")
-        if self.scored:
-            check_scored(family, sampler, prior, limits, step)
-        self.grid = PublicGrid(limits or {}, step)
-        self.weights = weights_of(weights, self.undeclared, self.strict)
-        check_distance(self.mechanism, self.model, self.weights)
-        self.public = names_of("public", public)
-        self.survey_weights = survey_weights
-        if survey_weights is not None and survey_weights not in self.public:
-            raise InputError(
-                f"survey_weights must be a column declared public, found {survey_weights!r}, which is not; without it "
-                "the column can be synthesized like any other"
-            )
-        self.survey_likelihood = survey_likelihood_of(survey_likelihood, survey_weights, self.mechanism)
-        self._check_public()
-        self.sampler = sampler
-        check_settings(Automatic() if sampler is None else sampler, num_draws, thresh)
-        if isinstance(sampler, PublicGrid) and not self.strict:
-            raise InputError(f"PublicGrid must have a strict mechanism, found {self.mechanism.label!r}")
-        if isinstance(sampler, PublicGrid) and not (limits is None and step is None):
-            raise InputError("limits and step must be those of the PublicGrid given, found them beside it")
-        if self.strict and isinstance(sampler, Grid):
-            raise InputError(
-                "a strict mechanism must not draw on Grid, whose points are placed by the table; leave sampler out for "
-                "the public grid, found Grid"
-            )
-        if self.strict and thresh != 1:
-            raise InputError(f"thresh must be 1 with a strict mechanism, which drops no draws, found {found(thresh)}")
-        self.num_draws = num_draws
-        if self.m > self.num_draws:
-            raise InputError(f"m must be at most the number of draws, {self.num_draws:,}, found {self.m:,}")
-        self.thresh = thresh
-        self.rows = None if rows is None else require_whole("rows", rows)
-        self.tables_per_draw = require_whole("tables_per_draw", tables_per_draw)
-        self.seed = None if seed is None else require_whole("seed", seed, 0)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What was asked, by name, as scikit-learn has it; nothing is nested, so that `deep` changes nothing."""
@@ -262,17 +268,17 @@ class Request:
         return tuple(formula.response for formula in self.formulas)
 
     def _check_public(self) -> None:
-        for name in self.responses:
-            if name in self.public:
-                raise InputError(f"column {name!r} is to be synthesized and must not be declared public")
         held = {*self.public, *self.responses}
         hidden = list(dict.fromkeys(n for formula in self.formulas for n in formula.covariates if n not in held))
-        if hidden:
-            listed = ", ".join(repr(name) for name in hidden)
-            raise InputError(
-                f"covariates must be declared public (--public), since they are released as they are and the guarantee "
-                f"does not cover them; found {listed}, not declared so and not a column to synthesize"
-            )
+        with gathering() as problems:
+            for name in [name for name in self.responses if name in self.public]:
+                problems.say(f"column {name!r} is to be synthesized and must not be declared public")
+            if hidden:
+                problems.say(
+                    "covariates must be declared public (--public), since they are released as they are and the "
+                    f"guarantee does not cover them; found {', '.join(map(repr, hidden))}, not declared so and not a "
+                    "column to synthesize"
+                )
 
     @property
     def used(self) -> list[str]:
@@ -284,8 +290,11 @@ class Request:
 
     def check_columns(self, names: Sequence[Any], listed: bool) -> None:
         """Refuse a table that lacks a column in use, or holds it twice."""
-        require(names, self.used, "named in the formula, in `within` or as weights", listed)
-        require(names, self.public, "declared public", listed)
+        with gathering() as problems:
+            with problems:
+                require(names, self.used, IN_USE, listed)
+            with problems:
+                require(names, [n for n in self.public if n not in self.used], "declared public", listed)
 
 
 Request.__signature__ = spelled_out(inspect.signature(Request.__init__), tuple(OPTIONS))

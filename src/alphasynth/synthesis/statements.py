@@ -51,6 +51,11 @@ def stated_declarations(bound: BoundTable, marks: Mapping[str, Sequence[str]]) -
     return stated
 
 
+def shown_alone(guarantee: PublicGuarantee, fitting: Sequence[str]) -> str:
+    """Which of these columns is shown alone: the first that was called a response, or else the last one."""
+    return next((name for name in guarantee.response if name in fitting), fitting[-1])
+
+
 def declared_facts(guarantee: PublicGuarantee) -> dict[str, Declared]:
     """What is declared of each column."""
     facts = {name: {k: v for k, v in fact.items() if k != READ_OFF} for name, fact in guarantee.declared_public.items()}

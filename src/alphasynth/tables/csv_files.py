@@ -14,10 +14,21 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from alphasynth.errors import InputError, found
+from alphasynth.errors import InputError, found, gathering
+from alphasynth.privacy.accounting import counted
 from alphasynth.tables.compressed import inner_suffix, opened
-from alphasynth.tables.engine import MISSING, Column, Reading, quoted
-from alphasynth.tables.text_cells import COMMAS, NUMBER, WITH_COMMAS, Marks, unguarded, unguarded_sql
+from alphasynth.tables.engine import Column, Reading, quoted
+from alphasynth.tables.line_lengths import PADDED, ends_empty, longer_rows
+from alphasynth.tables.text_cells import (
+    COMMAS,
+    NUMBER,
+    WITH_COMMAS,
+    Kind,
+    Marks,
+    missing_words,
+    unguarded,
+    unguarded_sql,
+)
 
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1", "iso-8859-1": "latin-1", "utf-16": "utf-16"}
@@ -32,6 +43,7 @@ class TextFormat:
 
     With `verbatim` released columns keep their text, and what was `guarded` from spreadsheets is read as it was before.
     With `decimal_comma` a comma stands before decimals, and `thousands` is what stands between thousands, if anything.
+    `header` says that the first line holds names, though it may look like a record.
 
     >>> TextFormat(";").delimiter, TextFormat().encoding
     (';', 'utf-8')
@@ -43,54 +55,10 @@ class TextFormat:
     guarded: bool = False
     decimal_comma: bool = False
     thousands: str | None = None
+    header: bool = False
 
 
 AS_IT_IS = TextFormat()
-
-
-class Kind(NamedTuple):
-    """What a column of text is declared to hold, in words; its type; SQL that makes a value of text, or nothing.
-
-    `levels` are those of text: words for a missing value are gaps unless they are among them.
-    """
-
-    words: str
-    type: pa.DataType
-    made: str = ""
-    levels: tuple[str, ...] = ()
-
-    def sql(self, column: str, guarded: bool, marks: Marks) -> str:
-        """What reads a column."""
-        if not self.made:
-            text = unguarded_sql(column) if guarded else column
-            words = ", ".join(quoted(word) for word in ("", *MISSING) if word not in self.levels)
-            return f"CASE WHEN {text} IN ({words}) THEN NULL ELSE {text} END" if words else text
-        return self._made_of(column, marks)
-
-    def strange(self, column: str, marks: Marks) -> str | None:
-        """SQL of whether a value is of another kind; None where none can be."""
-        if not self.made:
-            return None
-        return f"trim({column}) NOT IN ('', {_words()}) AND ({self._made_of(column, marks)}) IS NULL"
-
-    def _made_of(self, column: str, marks: Marks) -> str:
-        text = f"trim({column})"
-        return self.made.format(f"({marks.sql(text)})" if self.words in (NUMBERS.words, WHOLE.words) else text)
-
-
-_AS_NUMBER = f"CASE WHEN regexp_full_match({{0}}, {quoted(NUMBER)}) THEN TRY_CAST({{0}} AS DOUBLE) END"
-NUMBERS = Kind("numbers", pa.float64(), _AS_NUMBER)
-WHOLE = Kind(
-    "whole numbers",
-    pa.int64(),
-    f"CASE WHEN ({_AS_NUMBER}) = floor({_AS_NUMBER}) THEN TRY_CAST({{0}} AS BIGINT) END",
-)
-DATES = Kind("dates (2024-12-31)", pa.date32(), "TRY_CAST(TRY_CAST({0} AS TIMESTAMP) AS DATE)")
-TRUTHS = Kind(
-    "true or false",
-    pa.bool_(),
-    "CASE WHEN lower({0}) IN ('true', '1') THEN true WHEN lower({0}) IN ('false', '0') THEN false END",
-)
 
 
 @dataclass(frozen=True)
@@ -111,6 +79,7 @@ class Csv:
     guarded: bool = False
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     marks: Marks = Marks()
+    header: bool = False
     names_are_public = False  # the first line of a file without a header is a record
 
     @classmethod
@@ -136,20 +105,41 @@ class Csv:
         end = next((end for end in ("\r\n", "\n", "\r") if header.endswith(end)), "\n")
         names = tuple(unguarded(name) if text.guarded else name for name in fields[chosen])
         known = ENCODINGS[encoding.lower()]
-        return cls(path, names, chosen, known, end, blank, text.verbatim, text.guarded, marks=marks)
+        return cls(path, names, chosen, known, end, blank, text.verbatim, text.guarded, marks=marks, header=text.header)
 
     @property
     def relation(self) -> str:
-        """SQL that reads the file: columns c0, c1, ... of text."""
-        columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.column_names)))
+        """SQL that reads the file: columns c0, c1, ... of text; raise `InputError` for lines of unequal length.
+
+        The engine drops empty fields at the end of a line that has more of them than the header, whatever they shift.
+        """
+        width, version = len(self.column_names), self._version
+        if ends_empty(self.path, version, f"{self.delimiter}{self.line_end[0]}", self.encoding):
+            more = longer_rows(self._scan(width), self._scan(width + 1, PADDED), width, version)
+            if more.rows and (more.rows < more.of or not self.column_names[-1].strip()):
+                raise InputError(
+                    f"{self.path.name}{more.where} must have {counted(width, 'field')} like the header, found more, of "
+                    "which the last is empty (where a number holds the delimiter, put it in quotes)"
+                )
+        source = self._scan(width)
+        # A blank line is a missing value to the engine, an empty field in quotes an empty text.
+        return f"(SELECT c0 FROM {source} WHERE c0 IS NOT NULL)" if width == 1 else source
+
+    @property
+    def _version(self) -> tuple[int, int]:
+        """What changes when the file does."""
+        seen = self.path.stat()
+        return seen.st_size, seen.st_mtime_ns
+
+    def _scan(self, width: int, more: str = "") -> str:
+        """SQL that reads so many columns."""
+        columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(width))
         options = f"auto_detect=false, header=true, quote='\"', escape='\"', skip={self.blank_lines}"
-        options += ", allow_quoted_nulls=false, hive_partitioning=false"  # a folder called y=5 is no column
-        source = (
+        options += f", allow_quoted_nulls=false, hive_partitioning=false{more}"  # a folder called y=5 is no column
+        return (
             f"read_csv({quoted(glob.escape(str(self.path)))}, {options}, delim={quoted(self.delimiter)}, "
             f"new_line={quoted(repr(self.line_end)[1:-1])}, encoding={quoted(self.encoding)}, columns={{{columns}}})"
         )
-        # A blank line is a missing value to the engine, an empty field in quotes an empty text.
-        return f"(SELECT c0 FROM {source} WHERE c0 IS NOT NULL)" if len(self.column_names) == 1 else source
 
     def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str], relation: str | None = None) -> Reading:
         """What reads the named columns, and their types: whole numbers, numbers or text, whatever holds throughout.
@@ -162,8 +152,8 @@ class Csv:
         columns = [column for name, column in places.items() if name not in self.kinds]
         counts = ", ".join(_count_kinds(column, self.marks) for column in columns)
         rows = source if len(columns) > MOST_SETS else _distinct(source, columns)
-        (counted,) = engine.execute(f"SELECT {counts} FROM {rows}").fetchall() if columns else [()]
-        tallies = [Tally(*counted[i : i + 4]) for i in range(0, len(counted), 4)]
+        (tallied,) = engine.execute(f"SELECT {counts} FROM {rows}").fetchall() if columns else [()]
+        tallies = [Tally(*tallied[i : i + 4]) for i in range(0, len(tallied), 4)]
         for column, tally in zip(columns, tallies, strict=True):
             typed[column] = _column(column, tally, self)
         return Reading(source, {name: typed[column] for name, column in places.items()})
@@ -177,11 +167,12 @@ class Csv:
             counts = ", ".join(f"coalesce(bool_or({sql}), false)" for sql in asked.values())
             rows = source if len(asked) > MOST_SETS else _distinct(source, [places[name] for name in asked])
             (found,) = engine.execute(f"SELECT {counts} FROM {rows}").fetchall()
-            for name, other in zip(asked, found, strict=True):
-                if other:
+            with gathering() as problems:
+                others = {name for name, other in zip(asked, found, strict=True) if other}
+                problems.rest = tuple(name for name in places if name not in others)
+                for name in [name for name in places if name in others]:
                     hint = f" ({COMMAS})" if self.has_commas(engine, source, places[name]) else ""
-                    kind = self.kinds[name].words
-                    raise InputError(f"column {name!r} must hold {kind}, as declared, found others{hint}")
+                    problems.say(f"column {name!r} must hold {self.kinds[name].words}, as declared, found others{hint}")
         typed = {name: self.kinds[name].type for name in places}
         return {
             column: Column(made[name], made[name], typed[name], typed[name], None, self.told_by(column))
@@ -197,10 +188,10 @@ class Csv:
         if self.marks.thousands is not None:
             return False
         alike = f"bool_and(regexp_full_match(trim({column}), {quoted(WITH_COMMAS)})), bool_or(contains({column}, ','))"
-        named = f"trim({column}) NOT IN ('', {_words()})"
+        named = f"trim({column}) NOT IN ('', {missing_words()})"
         return all(engine.execute(f"SELECT {alike} FROM {source} WHERE {named}").fetchall()[0])
 
-    def explain(self, error: duckdb.Error) -> str:
+    def explain(self, error: Exception) -> str:
         """Why a line cannot be read, without the line."""
         message = str(error)
         line = re.search(r"CSV Error on Line: (\d+)", message)
@@ -275,12 +266,8 @@ def _count_kinds(column: str, marks: Marks) -> str:
     number = f"(regexp_full_match({text}, {quoted(NUMBER)}) AND NOT {code})"
     real = f"TRY_CAST({text} AS DOUBLE)"
     whole = f"{number} AND TRY_CAST({text} AS BIGINT) IS NOT NULL AND {real} = floor({real})"
-    kinds = (f"{cell} <> ''", whole, number, f"{cell} IN ({_words()})")
+    kinds = (f"{cell} <> ''", whole, number, f"{cell} IN ({missing_words()})")
     return ", ".join(f"count(*) FILTER (WHERE {kind})" for kind in kinds)
-
-
-def _words() -> str:
-    return ", ".join(quoted(word) for word in MISSING)
 
 
 def _column(column: str, tally: Tally, file: Csv) -> Column:
@@ -292,7 +279,7 @@ def _column(column: str, tally: Tally, file: Csv) -> Column:
         if number == numeric > 0:
             read = f"TRY_CAST(({file.marks.sql(f'trim({column})')}) AS {name})"
             if tally.missing:
-                read = f"CASE WHEN trim({column}) IN ({_words()}) THEN NULL ELSE {read} END"
+                read = f"CASE WHEN trim({column}) IN ({missing_words()}) THEN NULL ELSE {read} END"
             return Column(read, column if verbatim else read, kind, pa.string() if verbatim else kind, None, unit)
     text = unguarded_sql(column) if file.guarded else column
     return Column(f"nullif({text}, '')", text, pa.string(), pa.string(), None, unit)

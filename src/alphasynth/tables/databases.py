@@ -148,6 +148,11 @@ class DatabaseTable:
         with translated("the table must be readable"):
             yield from self._chosen(names).to_pyarrow_batches(chunk_size=FETCHED)
 
+    def count(self, name: str) -> int:
+        """How many rows take part; raise `InputError`."""
+        with translated("the table must be readable"):
+            return int(self._chosen([name]).count().to_pyarrow().as_py())
+
     def sample(self, names: Sequence[str], rows: int) -> pa.Table:
         """So many of the rows that take part, at random, or all there are, on these columns; raise `InputError`."""
         import ibis

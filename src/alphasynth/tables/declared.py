@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from alphasynth.errors import InputError, found
-from alphasynth.tables.limits import MOST_DECIMALS, of_steps, steps_within
+from alphasynth.errors import InputError, found, gathering
+from alphasynth.tables.limits import MOST_DECIMALS, is_number, of_steps, pair_of, steps_within
 
 # What gaps in a column are: modelled first by an indicator, rows to leave out, or public row by row.
 GAPS = ("model", "drop", "public")
 FACTS = ("levels", "labels", "limits", "whole", "decimals", "missing")
 # What may be declared of a column of a whole table beside.
-SKEWED, HEAPS = "skewed", "heaps"
-OF_WHOLE_TABLES = (*FACTS, SKEWED, HEAPS)
+SKEWED, HEAPS, NOMINAL = "skewed", "heaps", "nominal"
+OF_WHOLE_TABLES = (*FACTS, SKEWED, HEAPS, NOMINAL)
 # Lists, in files, what was read off the confidential table: public only once somebody says so.
 READ_OFF = "read_off_the_table"
 FIRST_DAY = date(1970, 1, 1).toordinal()
-# What a model file says of its marks.
-MARKED = """\
-# read_off_the_table lists what was read off the confidential table, and is public only once somebody says so: check it,
-# then take its name out of the list. Missing, listed without a line of its own: no gaps were seen. At the top stand
-# columns that were left out for what they hold. A strict mechanism refuses what is still listed, unless told
-# --confirm-public NAME,... or all.
-"""
 
 
 @dataclass(frozen=True)
@@ -38,8 +33,8 @@ class Declared:
     `levels` are its categories in their order and `labels` words for some of them, `limits` its smallest and largest
     value, `whole` says that it holds whole numbers, `decimals` how many digits its synthetic numbers have after the
     point at most (0 is whole), `missing` what its gaps are. Of a column of a whole table, `skewed` says that most of
-    its numbers are near the lower limit, `heaps` are numbers within its limits that many records have, and limits may
-    be dates: the column then holds `dates`, by their day's number from 1970 on.
+    its numbers are near the lower limit, `nominal` that levels are codes of no order, `heaps` are numbers within its
+    limits that many records have, and limits may be dates: the column holds `dates` then, by days from 1970 on.
     `read_off` are those of them that were read off the table and that nobody has confirmed: that a column has no gap,
     or a fraction, is such a fact too.
 
@@ -57,48 +52,53 @@ class Declared:
     heaps: tuple[float, ...] = ()
     decimals: int | None = None
     labels: tuple[tuple[Any, str], ...] = ()
+    nominal: bool = False
 
     @classmethod
     def of(cls, name: str, given: Mapping[str, Any], known: Sequence[str] = FACTS) -> Declared:
         """What a file or a call declares of a column, of these facts; raise `InputError`."""
-        strange = [word for word in given if word not in (*known, READ_OFF)]
-        if strange:
-            raise InputError(f"what is declared of {name!r} must be one of {', '.join(known)}, found {strange[0]!r}")
         given = {fact: _plain(value) for fact, value in given.items()}
         limits, levels = given.get("limits"), given.get("levels", ())
         days = _days(limits) if SKEWED in known else None
-        decimals = _decimals(name, given.get("decimals"), given.get("whole", days is not None))
+        limits = limits if days is None else days
         levels = tuple(levels) if isinstance(levels, list | tuple) else (levels,)
-        return cls(
-            levels=levels,
-            limits=None if limits is None else _pair(name, limits if days is None else days),
-            whole=decimals == 0 or given.get("whole", days is not None),
-            missing=given.get("missing"),
-            read_off=marks_of(f"{name!r}", given.get(READ_OFF, ()), known),
-            skewed=given.get(SKEWED, False),
-            dates=days is not None,
-            heaps=_heaps(name, given.get(HEAPS, ())),
-            decimals=decimals or None,
-            labels=_labels(name, levels, given.get("labels", {})),
-        )._checked(name)
+        whole, missing = given.get("whole", days is not None), given.get("missing")
+        skewed, nominal = (given.get(fact, False) for fact in (SKEWED, NOMINAL))
+        with gathering() as problems:
+            for word in [each for each in given if each not in (*known, READ_OFF)]:
+                problems.say(f"what is declared of {name!r} must be one of {', '.join(known)}, found {word!r}")
+            with problems:
+                decimals = _decimals(name, given.get("decimals"), whole)
+            with problems:
+                pair = None if limits is None else pair_of(name, limits, None if days is None else given["limits"])
+            with problems:
+                marks = marks_of(f"{name!r}", given.get(READ_OFF, ()), known)
+            with problems:
+                heaps = _heaps(name, given.get(HEAPS, ()))
+            with problems:
+                labels = _labels(name, levels, given.get("labels", {}))
+            for fact, value in (("whole", whole), (SKEWED, skewed), (NOMINAL, nominal)):
+                if not isinstance(value, bool):
+                    problems.say(f"{fact} of {name!r} must be true or false, found {found(value)}")
+            if missing is not None and missing not in GAPS:
+                problems.say(f"missing of {name!r} must be one of {', '.join(GAPS)}, found {found(missing)}")
+            with problems:
+                _check_levels(name, levels)
+        whole, dates = decimals == 0 or whole, days is not None
+        facts = (levels, pair, whole, missing, marks, skewed, dates, heaps, decimals or None, labels, nominal)
+        return cls(*facts)._checked(name)
 
     def _checked(self, name: str) -> Declared:
-        if any(self.limits is None or not self.limits[0] <= heap <= self.limits[1] for heap in self.heaps):
-            raise InputError(f"heaps of {name!r} must lie within its limits, found others")
-        if self.whole and any(heap != math.floor(heap) for heap in self.heaps):
-            raise InputError(f"heaps of {name!r} must be whole numbers, as it is, found others")
-        self._check_decimals(name)
-        for fact in ("whole", SKEWED):
-            if not isinstance(getattr(self, fact), bool):
-                raise InputError(f"{fact} of {name!r} must be true or false, found {found(getattr(self, fact))}")
-        if self.missing is not None and self.missing not in GAPS:
-            raise InputError(f"missing of {name!r} must be one of {', '.join(GAPS)}, found {found(self.missing)}")
-        if any(not isinstance(level, str | int | float | bool) for level in self.levels):
-            raise InputError(f"levels of {name!r} must be text, numbers or true and false, found others")
-        if len({type(level) is str for level in self.levels}) > 1:
-            raise InputError(f"levels of {name!r} must be all text or all numbers, found both")
-        if len(set(self.levels)) < len(self.levels):
-            raise InputError(f"levels of {name!r} must differ, found one twice")
+        """Refuse facts that do not go together."""
+        with gathering() as problems:
+            if any(self.limits is None or not self.limits[0] <= heap <= self.limits[1] for heap in self.heaps):
+                problems.say(f"heaps of {name!r} must lie within its limits, found others")
+            if self.nominal and not (self.levels and all(isinstance(x, str) or x == int(x) for x in self.levels)):
+                problems.say(f"{NOMINAL} of {name!r} must be left out where it has no levels, or fractions among them")
+            if self.whole and any(heap != math.floor(heap) for heap in self.heaps):
+                problems.say(f"heaps of {name!r} must be whole numbers, as it is, found others")
+            with problems:
+                self._check_decimals(name)
         return self
 
     def _check_decimals(self, name: str) -> None:
@@ -139,7 +139,8 @@ class Declared:
         facts["labels"] = {written(level): word for level, word in self.labels} or None
         facts["limits"] = None if self.limits is None else self._limits()
         facts |= {"whole": self.whole and not self.dates, "decimals": self.decimals, SKEWED: self.skewed}
-        facts |= {HEAPS: list(self.heaps), "missing": self.missing, READ_OFF: list(self.read_off)}
+        facts |= {HEAPS: list(self.heaps), NOMINAL: self.nominal, "missing": self.missing}
+        facts[READ_OFF] = list(self.read_off)
         said = {name: value for name, value in facts.items() if value not in ([], None, False)}
         # A fraction that was seen is stated, so that there is a line to check.
         return {"whole": False, **said} if "whole" in self.read_off and not self.whole else said
@@ -165,6 +166,17 @@ class Declared:
         return np.clip(values, low, high)
 
 
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """The content of a file in which facts are declared; raise `InputError`."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the {what} file must be readable, found {error.strerror} at {str(path)!r}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        where = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise InputError(f"the {what} file must be TOML, found what is not in {path.name}: {where}") from None
+
+
 def marks_of(of: str, given: object, known: Sequence[str] = ()) -> tuple[str, ...]:
     """Names in a list of what was read off the table, in a file's words; raise `InputError`."""
     if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
@@ -182,15 +194,19 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _pair(name: str, value: Any) -> tuple[float, float]:
-    numbers = isinstance(value, list | tuple) and len(value) == 2 and all(_is_number(end) for end in value)
-    if not numbers or not value[0] < value[1] or not math.isfinite(value[1] - value[0]):
-        raise InputError(f"limits of {name!r} must be two numbers, low < high, found {found(str(value))}")
-    return float(value[0]), float(value[1])
+def _check_levels(name: str, levels: tuple[Any, ...]) -> None:
+    if any(not isinstance(level, str | int | float | bool) for level in levels):
+        raise InputError(f"levels of {name!r} must be text, numbers or true and false, found others")
+    if not all(isinstance(level, str) or _in_64_bits(level) for level in levels):
+        raise InputError(f"levels of {name!r} must be finite, and whole ones fit 64 bits, found others")
+    if len({type(level) is str for level in levels}) > 1:
+        raise InputError(f"levels of {name!r} must be all text or all numbers, found both")
+    if len(set(levels)) < len(levels):
+        raise InputError(f"levels of {name!r} must differ, found one twice")
 
 
 def _heaps(name: str, given: Any) -> tuple[float, ...]:
-    if not isinstance(given, list | tuple) or not all(_is_number(each) for each in given):
+    if not isinstance(given, list | tuple) or not all(is_number(each) for each in given):
         raise InputError(f"heaps of {name!r} must be a list of numbers, found {found(given)}")
     return tuple(sorted({float(each) for each in given}))
 
@@ -247,8 +263,8 @@ def _days(limits: Any) -> list[int] | None:
     return [day.toordinal() - FIRST_DAY for day in found]
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _in_64_bits(number: float) -> bool:
+    return math.isfinite(number) if isinstance(number, float) else -(2**63) <= number < 2**63
 
 
 def codes_of(name: str, values: Any, declared: Declared) -> np.ndarray:
@@ -270,11 +286,3 @@ def as_levels(values: Any) -> np.ndarray:
 
 def _comparable(level: Any) -> Any:
     return level if isinstance(level, str) else float(level)
-
-
-def observed_levels(values: Any) -> tuple[Any, ...]:
-    """The levels that occur: in their own order where a column has one, else sorted."""
-    if hasattr(values, "categories"):
-        occurring = values.remove_unused_categories()
-        return tuple(occurring.categories.tolist())
-    return tuple(np.unique(as_levels(values)).tolist())

@@ -20,6 +20,8 @@ from alphasynth.tables.public_columns import as_type, refuse_sorted, sorted_by_p
 # Words that stand for a missing value, in a column of numbers and in one that tells units of privacy apart.
 MISSING = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", ".")
 
+MEMORY = "the distinct rows must fit in memory and the spill folder, found more than that"
+
 
 class Column(NamedTuple):
     """SQL that reads a column for the model, SQL that reads it for the release, and the type of each.
@@ -60,7 +62,7 @@ class Source(Protocol):
         """What reads the named columns."""
         ...
 
-    def explain(self, error: duckdb.Error) -> str:
+    def explain(self, error: Exception) -> str:
         """Why it cannot be read, in one sentence; the engine's own words quote values."""
         ...
 
@@ -155,6 +157,11 @@ class FileTable:
         """The rows that take part, on these columns, so many at a time; raise `InputError`."""
         with translated(self.source):
             yield from self.engine.sql(self._chosen(names)).to_arrow_reader(ROWS_AT_A_TIME)
+
+    def count(self, name: str) -> int:
+        """How many rows take part, read by one column; raise `InputError`."""
+        with translated(self.source):
+            return self._scalar(f"SELECT count(*) FROM ({self._chosen([name])})")
 
     def sample(self, names: Sequence[str], rows: int) -> pa.Table:
         """So many of the rows that take part, at random, or all there are, on these columns; raise `InputError`."""
@@ -263,10 +270,15 @@ def _named(text: str) -> str:
 
 @contextmanager
 def translated(source: Source) -> Iterator[None]:
-    """What the engine says, in our words: its own messages quote values."""
+    """What the engine says, in our words: its own messages quote values.
+
+    Where rows come out in chunks it is Arrow that says it, with an error that has the engine's message and no number.
+    """
     try:
         yield
-    except duckdb.OutOfMemoryException:
-        raise InputError("the distinct rows must fit in memory and the spill folder, found more than that") from None
-    except duckdb.Error as error:
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the machine's
+        if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in str(error):
+            raise InputError(MEMORY) from None
         raise InputError(source.explain(error)) from None

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -15,6 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from alphasynth.errors import ColumnTypeError, InputError
+from alphasynth.tables.driver_errors import UNREADABLE, look_through
 from alphasynth.tables.engine import Column, Reading, quoted
 from alphasynth.tables.statistical_files import Labels, read_columns, read_labels, read_names
 
@@ -116,7 +118,7 @@ class Parquet:
             raise InputError(f"a folder must hold Parquet files, found none in {path.name!r}")
         try:
             schemas = [pq.read_schema(part).remove_metadata() for part in parts]
-        except (pa.ArrowException, OSError):
+        except UNREADABLE:
             raise InputError(f"{path.name} must be a Parquet file, found what cannot be read as one") from None
         if any(schema != schemas[0] for schema in schemas):
             raise InputError(
@@ -167,17 +169,19 @@ class Parquet:
             table = file.read_row_group(groups[0], columns=[name]) if groups else pa.table({})
         return first_levels(table.column(0) if table.num_columns else pa.chunked_array([], pa.string()))
 
-    def explain(self, error: duckdb.Error) -> str:
+    def explain(self, error: Exception) -> str:
         """One sentence."""
         return f"{self.path.name} must be a whole Parquet file, found one that cannot be read ({type(error).__name__})"
 
 
 @dataclass(frozen=True, eq=False)
 class Arrow:
-    """An Arrow IPC (Feather) file, or a table in memory."""
+    """An Arrow IPC (Feather) file, or a table in memory. What is in a `file` is looked through before it is scanned."""
 
     name: str
     data: Any = field(repr=False)  # a pyarrow Dataset or Table
+    file: Path | None = None
+    sound: set[int] = field(default_factory=set, repr=False)  # columns that were looked through
     names_are_public = True
 
     @classmethod
@@ -185,17 +189,14 @@ class Arrow:
         """Open the file; nothing of it is read before it is asked for."""
         import pyarrow.dataset as ds
 
-        try:
-            return cls(path.name, ds.dataset(path, format="ipc"))
-        except (pa.ArrowException, OSError):
-            pass
-        try:
-            with pa.memory_map(str(path)) as file:
-                return cls(path.name, pa.ipc.open_stream(file).read_all())
-        except (pa.ArrowException, OSError):
-            raise InputError(
-                f"{path.name} must be an Arrow or Feather file, found what cannot be read as one"
-            ) from None
+        for read in (partial(ds.dataset, path, format="ipc"), partial(_stream, path)):
+            try:
+                opened = cls(path.name, read(), path)
+                assert isinstance(opened.column_names, tuple), "names that are no text are met here"
+                return opened
+            except UNREADABLE:
+                continue
+        raise InputError(f"{path.name} must be an Arrow or Feather file, found what cannot be read as one")
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -204,6 +205,10 @@ class Arrow:
 
     def read(self, engine: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Reading:
         """Read through Arrow's own scanner, which hands DuckDB the columns in use batch by batch."""
+        places = {self.data.schema.names.index(name) for name in names} - self.sound
+        if self.file is not None and places:
+            look_through(self.file, self.data if isinstance(self.data, pa.Table) else None, sorted(places))
+            self.sound.update(places)
         engine.register("arrow_data", self.data)
         columns = typed(self.data.schema, names, self._levels)
         return Reading(f"arrow_data AS {numbered(len(self.column_names))}", columns)
@@ -212,9 +217,14 @@ class Arrow:
         whole = isinstance(self.data, pa.Table)
         return first_levels(self.data.column(name) if whole else self.data.head(1, columns=[name]).column(0))
 
-    def explain(self, error: duckdb.Error) -> str:
+    def explain(self, error: Exception) -> str:
         """One sentence."""
         return f"{self.name} must be a whole Arrow file, found one that cannot be read ({type(error).__name__})"
+
+
+def _stream(path: Path) -> pa.Table:
+    with pa.memory_map(str(path)) as file:
+        return pa.ipc.open_stream(file).read_all()
 
 
 @dataclass(frozen=True)
@@ -239,7 +249,7 @@ class Statistical:
         """Read the columns in use."""
         return Arrow(self.path.name, read_columns(self.path, names)).read(engine, names)
 
-    def explain(self, error: duckdb.Error) -> str:
+    def explain(self, error: Exception) -> str:
         """One sentence."""
         return f"{self.path.name} cannot be grouped ({type(error).__name__})"
 
@@ -280,6 +290,6 @@ class DuckDb:
         """Read where it lies."""
         return Reading(f"stored.{self.table} AS {numbered(len(self.schema.names))}", typed(self.schema, names))
 
-    def explain(self, error: duckdb.Error) -> str:
+    def explain(self, error: Exception) -> str:
         """One sentence."""
         return f"table {self.table} cannot be grouped ({type(error).__name__})"

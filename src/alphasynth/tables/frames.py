@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, gathering
 
 Frame = Any  # pandas.DataFrame, polars.DataFrame or pyarrow.Table; pandas and polars are imported where needed
+
+
+# What columns of a table are to be, for messages.
+DECLARED, IN_USE = "declared", "named in the formula, in `within` or as weights"
 
 
 def kind_of(table: Frame) -> str:
@@ -35,11 +39,12 @@ def require(names_there: Sequence[Any], names: Sequence[str], role: str, listed:
 
     The names of a text file are not to be listed: the first line of one without a header is a record.
     """
-    for name in names:
-        if names_there.count(name) != 1:
-            problem = "is not in the table" if name not in names_there else "is in the table more than once"
-            hint = f"its columns are {shown(names_there)}" if listed else f"its header has {len(names_there):,} names"
-            raise InputError(f"column {name!r} ({role}) {problem}; {hint}")
+    hint = f"its columns are {shown(names_there)}" if listed else f"its header has {len(names_there):,} names"
+    with gathering() as problems:
+        for name in names:
+            if names_there.count(name) != 1:
+                problem = "is not in the table" if name not in names_there else "is in the table more than once"
+                problems.say(f"column {name!r} ({role}) {problem}; {hint}")
 
 
 def shown(names: Sequence[Any], most: int = 12) -> str:
@@ -51,10 +56,11 @@ def shown(names: Sequence[Any], most: int = 12) -> str:
 def to_arrow(table: Frame, names: Sequence[str]) -> pa.Table:
     """Chosen columns as Arrow, without a copy where the frame's own storage allows it."""
     kind = kind_of(table)
-    if kind == "pyarrow":
-        columns = [table.column(name) for name in names]
-    else:
-        columns = [_convert(table, name, kind) for name in names]
+    columns: list[Any] = []
+    with gathering() as problems:
+        for name in names:
+            with problems:
+                columns.append(table.column(name) if kind == "pyarrow" else _convert(table, name, kind))
     return pa.table(dict(zip(names, columns, strict=True)))
 
 

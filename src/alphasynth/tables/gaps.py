@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, gathering
 from alphasynth.tables.declared import Declared
 
 
@@ -52,13 +52,14 @@ def split_gaps(columns: pa.Table, facts: Mapping[str, Declared]) -> pa.Table:
     """Columns with modelled or public gaps filled by a public value, and their indicators beside them."""
     made: dict[str, Any] = {}
     indicators: dict[str, Any] = {}
-    for name in columns.column_names:
-        column = columns.column(name)
-        declared = facts.get(name, Declared())
-        if declared.missing in ("model", "public"):
-            indicators[indicator_of(name)] = missing(column)
-            column = _filled(name, column, declared)
-        made[name] = column
+    with gathering() as problems:
+        for name in columns.column_names:
+            made[name] = column = columns.column(name)
+            declared = facts.get(name, Declared())
+            if declared.missing in ("model", "public"):
+                indicators[indicator_of(name)] = missing(column)
+                with problems:
+                    made[name] = _filled(name, column, declared)
     return pa.table(made | indicators)
 
 

@@ -1,12 +1,19 @@
-"""Round numbers: limits beyond a column's own, which one row rarely moves, and numbers of so many decimals."""
+"""Round numbers: limits beyond a column's own, which one row rarely moves, and numbers of so many decimals.
+
+And which numbers 64-bit floats tell apart.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from alphasynth.errors import InputError, found
 
 # Limits are multiples of a step of 1, 2 or 5 times a power of ten: the least that is at least this part of the range.
 STEPS = 5
@@ -14,6 +21,8 @@ STEPS = 5
 MOST_DECIMALS, LOOKED_FOR = 15, 6
 # What a stored number may differ from its decimals by, in parts of the last bit that its type holds.
 LAST_BITS = 4
+# From here on floats do not tell whole numbers apart; squares of numbers beyond the other overflow, summed.
+FIRST_UNSURE, HUGE = 1 << 53, 1e100
 
 
 def round_number(size: float, down: bool) -> float:
@@ -80,3 +89,41 @@ def of_steps(steps: np.ndarray, decimals: int) -> np.ndarray:
     [0.3]
     """
     return (steps + 0.0) / 10.0**decimals  # and no -0
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a finite number, and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def pair_of(name: str, value: Any, dates: Sequence[object] | None = None) -> tuple[float, float]:
+    """Limits as two numbers, the first one less; of days' numbers, the `dates` as they were given."""
+    numbers = isinstance(value, list | tuple) and len(value) == 2 and all(is_number(end) for end in value)
+    if numbers and value[0] < value[1] and math.isfinite(value[1] - value[0]):
+        return float(value[0]), float(value[1])
+    rule = f"limits of {name!r} must be two {'numbers' if dates is None else 'dates'}, low < high"
+    if numbers and dates is None and value[0] == value[1]:
+        rule += f" (a column of one number has levels = [{value[0]}])"
+    raise InputError(f"{rule}, found {found(str(value if dates is None else [str(each) for each in dates]))}")
+
+
+def check_floats(name: str, levels: Sequence[object], limits: tuple[float, float] | None, whole: bool) -> None:
+    """Refuse numbers that floats do not hold one by one, or of which they hold no sums of squares."""
+    if any(isinstance(level, int | float) and abs(level) >= FIRST_UNSURE for level in levels):
+        rule = f"levels of {name!r} must be numbers below {FIRST_UNSURE:,}, beyond which they are not told apart"
+        raise InputError(f"{rule}, found larger ones; as text they may have any length")
+    farthest = max(map(abs, limits or (0.0,)))
+    if whole and farthest >= FIRST_UNSURE:
+        rule = f"limits of {name!r} must lie below {FIRST_UNSURE:,}, beyond which whole numbers are not told apart"
+        raise InputError(f"{rule}, found one of {farthest:,.0f}")
+    if farthest > HUGE:
+        raise InputError(f"limits of {name!r} must lie within {HUGE:g} of zero, found one of {farthest:g}")
+
+
+def check_cells(name: str, lower: np.ndarray, upper: np.ndarray) -> None:
+    """Refuse cells of numbers, from `lower` to `upper` (cells,), that floats do not tell apart."""
+    wide = len(lower) < 2 or np.diff(lower).max() > 1 / HUGE
+    if (np.diff(lower) > 0).all() and (lower <= upper).all() and wide:
+        return
+    rule = f"limits and heaps of {name!r} must be so far apart that numbers tell its {len(lower)} cells apart"
+    raise InputError(f"{rule}, found too little from {float(lower[0])!r} to {float(upper[-1])!r}")

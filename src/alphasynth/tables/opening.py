@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from alphasynth.errors import InputError, found, require_whole
 from alphasynth.tables.compressed import COMPRESSIONS, inner_suffix
-from alphasynth.tables.csv_files import AS_IT_IS, DATES, NUMBERS, TRUTHS, WHOLE, Csv, Kind, TextFormat
+from alphasynth.tables.csv_files import AS_IT_IS, Csv, TextFormat
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.engine import FileTable, Source, connect
@@ -20,6 +20,7 @@ from alphasynth.tables.files import PARQUET, Arrow, DuckDb, Parquet, Statistical
 from alphasynth.tables.frames import require
 from alphasynth.tables.grouping import Unit
 from alphasynth.tables.statistical_files import READERS, Labels
+from alphasynth.tables.text_cells import DATES, NUMBERS, TRUTHS, WHOLE, Kind
 from alphasynth.tables.workbooks import WORKBOOKS, Sheet
 
 TEXT, ARROW = (".csv", ".tsv", ".txt"), (".arrow", ".feather", ".ipc")
@@ -197,7 +198,7 @@ def _source(path: Path, text: TextFormat, sheet: str | None, hive: bool) -> Sour
     if suffix in READERS:
         return Statistical.open(path)
     if suffix in WORKBOOKS:
-        return Sheet.open(path, sheet)
+        return Sheet.open(path, sheet, text.header)
     if suffix in DATABASES:
         raise InputError(f"a table in a database file must be addressed as {path.name}::TABLE, found no table")
     raise InputError(f"a file must end in one of {', '.join(SUFFIXES)}, found {found(path.suffix)}")

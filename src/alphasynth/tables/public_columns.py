@@ -11,6 +11,14 @@ import pyarrow.compute as pc
 from alphasynth.errors import InputError
 from alphasynth.tables.grouping import Grouped
 
+# What a model file says of its marks.
+MARKED = """\
+# read_off_the_table lists what was read off the confidential table, and is public only once somebody says so: check it,
+# then take its name out of the list. Missing, listed without a line of its own: no gaps were seen. At the top stand
+# columns that were left out for what they hold. A strict mechanism refuses what is still listed, unless told
+# --confirm-public NAME,... or all.
+"""
+
 
 def as_type(
     column: pa.ChunkedArray, kind: pa.DataType, levels: pa.Array | None = None, known_order: bool = True

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, gathering
 from alphasynth.tables.frames import Frame, column_names, require, to_arrow
 from alphasynth.tables.grouping import Grouped
 
@@ -93,8 +93,10 @@ class Records:
             raise InputError(f"table must hold at least two records, found {found}")
         levels: dict[str, np.ndarray | None] = {}
         codes: dict[str, pa.ChunkedArray] = {}
-        for name in arrow.column_names:
-            codes[name], levels[name] = _check_column(name, arrow.column(name), counts)
+        with gathering() as problems:
+            for name in arrow.column_names:
+                with problems:
+                    codes[name], levels[name] = _check_column(name, arrow.column(name), counts)
         distinct, totals, index = _group(codes, counts)
         columns = {name: _restore(distinct[name], levels[name]) for name in codes}
         return cls(arrow.column_names[0], columns, totals, index)

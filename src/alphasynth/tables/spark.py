@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, gathering
 from alphasynth.tables.driver_errors import translated
 from alphasynth.tables.grouping import Adding
 
@@ -20,7 +20,7 @@ LOCAL = "local"
 
 
 def add_up_on_executors(rows: Any, adding: Adding) -> np.ndarray:
-    """Sums over the rows of a pyspark DataFrame; raise `InputError`, in the sentence that a part was refused with."""
+    """Sums over the rows of a pyspark DataFrame; raise `InputError`, in the sentences that parts were refused with."""
     _use_own_python(rows.sparkSession)
 
     def part(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -28,8 +28,9 @@ def add_up_on_executors(rows: Any, adding: Adding) -> np.ndarray:
 
     pieces = rows.mapInArrow(part, PIECES).groupBy("slice").applyInArrow(_together, PIECES).toArrow()
     refused = pieces.column("refused").drop_null().to_pylist()
-    if refused:
-        raise InputError(min(refused))
+    with gathering() as problems:
+        for sentence in sorted({sentence for part in refused for sentence in part.split("\n")}):
+            problems.say(sentence)
     in_order = sorted(zip(pieces.column("slice").to_pylist(), pieces.column("sums").to_pylist(), strict=True))
     return np.concatenate([np.frombuffer(sums, np.int64) for _, sums in in_order])
 
@@ -47,7 +48,7 @@ def _sums_of_part(adding: Adding, batches: Iterable[pa.RecordBatch]) -> pa.Recor
         with translated("the table must be readable"):
             sums = adding(batches)
     except InputError as error:
-        return _pieces([REFUSED], [b""], [str(error)])
+        return _pieces([REFUSED], [b""], ["\n".join(error.sentences)])
     cut = [sums[first : first + SLICE].tobytes() for first in range(0, len(sums), SLICE)]
     return _pieces(list(range(len(cut))), cut, [None] * len(cut))
 
@@ -57,7 +58,7 @@ def _together(pieces: pa.Table) -> pa.Table:
     number, refused = pieces.column("slice")[0].as_py(), pieces.column("refused").drop_null().to_pylist()
     sums = [np.frombuffer(piece, np.int64) for piece in pieces.column("sums").to_pylist()]
     added = np.sum(sums, axis=0, dtype=np.int64).tobytes()
-    return pa.Table.from_batches([_pieces([number], [added], [min(refused) if refused else None])])
+    return pa.Table.from_batches([_pieces([number], [added], ["\n".join(sorted(set(refused))) or None])])
 
 
 def _pieces(numbers: list[int], sums: list[bytes], refused: list[str | None]) -> pa.RecordBatch:

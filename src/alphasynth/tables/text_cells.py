@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alphasynth.errors import InputError, found
+from alphasynth.tables.engine import MISSING, quoted
 
 # A number as people write it, which is no formula though it has a sign; DuckDB would also read 1_000.
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
@@ -58,13 +59,97 @@ class Marks(NamedTuple):
         if between:
             whole += f"|[0-9]{{1,3}}({between}[0-9]{{3}})+"
         number = f"[+-]?(({whole})([{self.decimal}][0-9]*)?|[{self.decimal}][0-9]+)([eE][+-]?[0-9]+)?"
-        plain = f"regexp_replace({text}, {_quoted(between)}, '', 'g')" if between else text
+        plain = f"regexp_replace({text}, {quoted(between)}, '', 'g')" if between else text
         made = f"replace({plain}, '{self.decimal}', '.')"
-        return f"CASE WHEN regexp_full_match({text}, {_quoted(number)}) THEN {made} END"
+        return f"CASE WHEN regexp_full_match({text}, {quoted(number)}) THEN {made} END"
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+class Kind(NamedTuple):
+    """What a column of text is declared to hold, in words; its type; SQL that makes a value of text, or nothing.
+
+    `levels` are those of text: words for a missing value are gaps unless they are among them.
+    """
+
+    words: str
+    type: pa.DataType
+    made: str = ""
+    levels: tuple[str, ...] = ()
+
+    def sql(self, column: str, guarded: bool, marks: Marks) -> str:
+        """What reads a column."""
+        if not self.made:
+            text = unguarded_sql(column) if guarded else column
+            words = ", ".join(quoted(word) for word in ("", *MISSING) if word not in self.levels)
+            return f"CASE WHEN {text} IN ({words}) THEN NULL ELSE {text} END" if words else text
+        return self._made_of(column, marks)
+
+    def strange(self, column: str, marks: Marks) -> str | None:
+        """SQL of whether a value is of another kind; None where none can be."""
+        if not self.made:
+            return None
+        return f"trim({column}) NOT IN ('', {missing_words()}) AND ({self._made_of(column, marks)}) IS NULL"
+
+    def _made_of(self, column: str, marks: Marks) -> str:
+        text = f"trim({column})"
+        return self.made.format(f"({marks.sql(text)})" if self.words in (NUMBERS.words, WHOLE.words) else text)
+
+
+_AS_NUMBER = f"CASE WHEN regexp_full_match({{0}}, {quoted(NUMBER)}) THEN TRY_CAST({{0}} AS DOUBLE) END"
+NUMBERS = Kind("numbers", pa.float64(), _AS_NUMBER)
+WHOLE = Kind(
+    "whole numbers",
+    pa.int64(),
+    f"CASE WHEN ({_AS_NUMBER}) = floor({_AS_NUMBER}) THEN TRY_CAST({{0}} AS BIGINT) END",
+)
+DATES = Kind("dates (2024-12-31)", pa.date32(), "TRY_CAST(TRY_CAST({0} AS TIMESTAMP) AS DATE)")
+TRUTHS = Kind(
+    "true or false",
+    pa.bool_(),
+    "CASE WHEN lower({0}) IN ('true', '1') THEN true WHEN lower({0}) IN ('false', '0') THEN false END",
+)
+
+
+# How dates and times are written in text, ISO 8601 and not: 2024-12-31, 31.12.2024, 12/31/24, 31 Dec 2024, 2024-W52,
+# 2024-Q4, 2024-12, 2024 Dec, 12/2024 and 23:59.
+_YEAR, _MONTHS = "(1[5-9]|20|21)[0-9]{2}", "(jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-z]*[.]?"
+_DAYS = (
+    rf"{_YEAR}[-/.][0-9]{{1,2}}[-/.][0-9]{{1,2}}",
+    r"[0-9]{1,2}[-/.][0-9]{1,2}[-/.]([0-9]{2}|[0-9]{4})",
+    rf"([0-9]{{1,2}}[. -]*)?{_MONTHS}[. ,-]*([0-9]{{1,2}},? +)?([0-9]{{2}}|[0-9]{{4}})",
+    rf"{_YEAR}[- ]?[wq][0-9]{{1,2}}(-?[1-7])?",
+    rf"{_YEAR}[- ]{_MONTHS}",
+    rf"{_YEAR}[-/][0-9]{{1,2}}",
+    rf"[0-9]{{1,2}}[-/.]{_YEAR}",
+)
+_TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?[ap]m)?(z| ?[+-][0-9]{2}:?[0-9]{2})?"
+_DATED = rf"(?i)^[ \t]*(({'|'.join(_DAYS)})([t ,]+{_TIME})?|{_TIME})[ \t]*$"
+# Of text that seems to be dates this part of the values are written like one; what to say of it.
+MOSTLY = 0.9
+AS_DATES = "dates or times as text? write dates as 2024-12-31, and times as numbers"
+
+
+def have_dates(texts: pa.ChunkedArray) -> bool:
+    """Whether nearly all texts are written like dates, weeks, months or times.
+
+    >>> have_dates(pa.chunked_array([["2.2.2019", "1998 Q1"]])), have_dates(pa.chunked_array([["01:30", "a", "b"]]))
+    (True, False)
+    """
+    dated = pc.sum(pc.match_substring_regex(texts, _DATED)).as_py() if len(texts) else 0
+    return bool(len(texts) and dated >= MOSTLY * len(texts))
+
+
+def is_value(name: str) -> bool:
+    """Whether what should be a column's name is written like a number, a date, or a word for a missing value.
+
+    >>> is_value("-1.0320"), is_value("2.2.2019"), is_value("visits"), is_value("q1")
+    (True, True, False, False)
+    """
+    return name.strip() in MISSING or bool(re.fullmatch(_ALONE, name) or re.match(_DATED, name))
+
+
+def missing_words() -> str:
+    """SQL of the words for a missing value."""
+    return ", ".join(quoted(word) for word in MISSING)
 
 
 def have_commas(texts: pa.ChunkedArray) -> bool:

@@ -37,10 +37,11 @@ class Sheet:
 
     name: str
     data: pa.Table = field(repr=False)
+    header: bool = False  # somebody says that the first line holds names, though it may look like a record
     names_are_public = False  # the first line of a sheet without names is a record
 
     @classmethod
-    def open(cls, path: Path, sheet: str | None = None) -> Sheet:
+    def open(cls, path: Path, sheet: str | None = None, header: bool = False) -> Sheet:
         """Read a sheet, the only one where none is named; raise `InputError`."""
         import python_calamine as calamine
 
@@ -52,7 +53,7 @@ class Sheet:
             raise InputError(f"{path.name} must have no password, found one that has; save it without") from None
         except (calamine.CalamineError, OSError):
             raise InputError(f"{path.name} must be a workbook, found what cannot be read as one") from None
-        return cls(f"sheet {name!r} of {path.name}", _table(name, found))
+        return cls(f"sheet {name!r} of {path.name}", _table(name, found), header)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -63,7 +64,7 @@ class Sheet:
         """Read from memory."""
         return Arrow(self.name, self.data).read(engine, names)
 
-    def explain(self, error: duckdb.Error) -> str:
+    def explain(self, error: Exception) -> str:
         """One sentence."""
         return f"{self.name} cannot be grouped ({type(error).__name__})"
 

@@ -10,7 +10,8 @@ import numpy as np
 from alphasynth_studies.headline.measured import LABELS, MEASURES, OPTIONS, UNWEIGHTED, Database, Point
 
 LOSSES = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)  # per draw, at which synthesizers are compared
-ENOUGH = 0.9  # of the databases must have a point for their mean to be shown
+ENOUGH = 0.9  # of the databases must have a point for their mean to be compared
+HALF = 0.5  # and for its scatter to be shown beside how many they are
 MAIN = MEASURES[0]
 WEIGHTED = tuple(OPTIONS)
 PAIRS = (("LW", "LW_final"), ("CW", "CW_final"))
@@ -132,5 +133,10 @@ def _best(found: Sequence[Database], at: At, places: int) -> dict[str, Any]:
 
 
 def is_shown(line: Mapping[str, Any], databases: int) -> bool:
-    """Whether enough databases have a point."""
+    """Whether enough databases have a point for their mean to be compared."""
     return bool(line["databases"] >= ENOUGH * databases)
+
+
+def is_of_half(line: Mapping[str, Any], databases: int) -> bool:
+    """Whether half of them have one, and two at least, so that their scatter says something."""
+    return bool(line["databases"] >= max(2, HALF * databases))

@@ -42,7 +42,8 @@ def _of_one(name: str, results: Results) -> str:
     words = (
         f"Error of one synthetic table against claimed epsilon (left) and audited loss (right), {WORDS[name]}: means "
         f"over {results['databases']} databases ± two standard errors, in half widths of the data's 95 % intervals; "
-        "points at the same place are drawn side by side"
+        "points at the same place are drawn side by side; hollow: of fewer databases than nine in ten, and of half at "
+        "least, not compared"
     )
     return f"""## Utility against epsilon: {WORDS[name]}
 

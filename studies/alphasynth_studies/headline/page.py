@@ -10,7 +10,7 @@ import numpy as np
 from alphasynth.pages import page
 from alphasynth.pages.marks import Figure, Line, Panel
 from alphasynth.pages.palette import colours
-from alphasynth_studies.headline.curves import MAIN, PAIRS, is_shown
+from alphasynth_studies.headline.curves import MAIN, PAIRS, is_of_half, is_shown
 from alphasynth_studies.headline.measured import LABELS, UNWEIGHTED
 from alphasynth_studies.headline.turning import variants_of
 from alphasynth_studies.headline.words import KINDS, Table, by_variant, errors, findings, losses, reweighting
@@ -48,8 +48,9 @@ def figure(name: str, words: str, results: Mapping[str, Any]) -> Figure:
         "Not in the paper. Mean absolute error of mean, median, 15th and 90th quantile of one synthetic table, in half "
         f"widths of the data's own 95 % intervals; mean over {results['databases']} databases ± two standard errors. "
         "Left: every synthesizer brought to the same claimed epsilon per draw. Right: for each database the least "
-        "error among a synthesizer's settings whose audited loss is at most so much. A point is shown where at least "
-        "nine databases in ten have it. Points at the same place are drawn side by side.",
+        "error among a synthesizer's settings whose audited loss is at most so much. A point is full where at least "
+        "nine databases in ten have it, and hollow where at least half do: those are other databases than the rest, "
+        "and hollow points are not compared. Points at the same place are drawn side by side.",
         panels,
         colours(LABELS),
     )
@@ -59,20 +60,20 @@ def _panel(kind: str, results: Mapping[str, Any]) -> Panel:
     marks, told, missing = [], [], []
     for label in LABELS:
         shown = [
-            (float(x), line[MAIN])
+            (float(x), line[MAIN], not is_shown(line, results["databases"]))
             for x, line in results[kind]["by_synthesizer"][label].items()
-            if is_shown(line, results["databases"])
+            if is_of_half(line, results["databases"])
         ]
         if label == UNWEIGHTED and kind == "claimed":
             own = results[UNWEIGHTED]
-            shown = [(own["claimed"]["mean"], own[MAIN])]
+            shown = [(own["claimed"]["mean"], own[MAIN], False)]
         if not shown:
             missing.append(label)
             continue
-        x, y = np.array([place for place, _ in shown]), np.array([line["mean"] for _, line in shown])
-        reach = 2 * np.array([line["standard_error"] for _, line in shown])
+        x, y = np.array([place for place, *_ in shown]), np.array([line["mean"] for _, line, _ in shown])
+        reach = 2 * np.array([line["standard_error"] for _, line, _ in shown])
         ends = f"{label}: {y[0]:.2f} at {x[0]:.3g}, {y[-1]:.2f} at {x[-1]:.3g}"
-        marks.append(Line(label, x, y, ends, reach))
+        marks.append(Line(label, x, y, ends, reach, np.array([hollow for *_, hollow in shown])))
         told.append(ends)
     label = "claimed epsilon per draw" if kind == "claimed" else "audited loss of one draw, at most"
     title = f"At equal {KINDS[kind]}; bars: ± 2 standard errors"

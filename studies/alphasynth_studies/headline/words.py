@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from alphasynth_studies.headline.curves import LESS, MAIN, MORE, PAIRS, UNTOLD, WEIGHTED, is_shown
+from alphasynth_studies.headline.curves import LESS, MAIN, MORE, PAIRS, UNTOLD, WEIGHTED, is_of_half, is_shown
 from alphasynth_studies.headline.measured import LABELS, MEASURES, UNWEIGHTED
 
 Results = Mapping[str, Any]
@@ -40,18 +40,23 @@ def listed(places: Sequence[str]) -> str:
 
 
 def errors(results: Results, kind: str) -> Table:
-    """Mean errors of the synthesizers at each place, with two standard errors; or how many databases have a point."""
+    """Mean errors of the synthesizers at each place, with two standard errors; of fewer databases, of how many."""
     made = results[kind]["by_synthesizer"]
     labels = [label for label in LABELS if kind == "audited" or label != UNWEIGHTED]
     lines = [(label, *(_error(line, results["databases"]) for line in made[label].values())) for label in labels]
-    caption = f"Error of {SAID[MAIN]} at equal {KINDS[kind]}: mean over databases ± two standard errors"
+    caption = (
+        f"Error of {SAID[MAIN]} at equal {KINDS[kind]}: mean over databases ± two standard errors; of fewer than nine "
+        "in ten, of how many, and then not compared"
+    )
     return Table(caption, (f"synthesizer, at {KINDS[kind]}", *made[WEIGHTED[0]]), lines)
 
 
 def _error(line: Results, databases: int) -> str:
-    if not is_shown(line, databases):
-        return f"on {line['databases']} of {databases}" if line["databases"] else "not reached"
-    return f"{line[MAIN]['mean']:.2f} ± {2 * line[MAIN]['standard_error']:.2f}"
+    if not line["databases"]:
+        return "not reached"
+    scatter = f" ± {2 * line[MAIN]['standard_error']:.2f}" if is_of_half(line, databases) else ""
+    fewer = "" if is_shown(line, databases) else f" on {line['databases']} of {databases}"
+    return f"{line[MAIN]['mean']:.2f}{scatter}{fewer}"
 
 
 def losses(results: Results) -> Table:
@@ -145,7 +150,23 @@ def by_verdict(by: Results) -> dict[str, list[str]]:
 def findings(results: Results) -> list[str]:
     """What came out, in sentences."""
     told = [words(results, kind) for words in (_reweighted, _best) for kind in KINDS]
-    return [*told, _against_scalar(results), _claims(results), _dials(results), _why(results)]
+    return [*told, _against_scalar(results), _claims(results), _dials(results), _why(results), *_not_there(results)]
+
+
+def _not_there(results: Results) -> list[str]:
+    """Claimed epsilons at which no synthesizer can be compared, and why; no sentence where there is none."""
+    made, databases = results["claimed"]["by_synthesizer"], results["databases"]
+    places = [x for x in made[WEIGHTED[0]] if not any(is_shown(made[label][x], databases) for label in WEIGHTED)]
+    if not places:
+        return []
+    counted = {x: [f"{label} {made[label][x]['databases']}" for label in WEIGHTED] for x in places}
+    there = "; ".join(f"{x}: {', '.join(numbers)}" for x, numbers in counted.items())
+    return [
+        f"Nothing is compared at {listed(places)}, where no synthesizer has a point on nine databases in ten (on so "
+        f"many of {databases} at {there}): weights stop at 1 before they get there on a database where Unweighted, "
+        f"with all of them 1, claims less; it claims {_up(results[UNWEIGHTED]['claimed']['mean'])} on average. Means "
+        "of those that have a point are in the table of errors, with how many they are of."
+    ]
 
 
 def _against_scalar(results: Results) -> str:

@@ -1,0 +1,1 @@
+"""Exact draws on public grids: whole numbers decide, bounds save counting. Imports `inference` and above."""
