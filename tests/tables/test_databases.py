@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import json
 import warnings
 from decimal import Decimal
@@ -20,7 +21,7 @@ from alphasynth.suggestions.profile import inspect_table
 from alphasynth.tables.databases import canonical, host_of, spark_name, without_password
 from alphasynth.tables.opening import open_table
 from alphasynth.tables.records import Records
-from engines import has_module, need, need_spark, postgres
+from engines import has_module, need, need_spark, postgres, wait_for
 
 N = 4_000
 NAMES = ["visits", "age", "sex"]
@@ -184,6 +185,27 @@ def test_the_command_line_goes_from_a_database_to_a_run_folder(address, tmp_path
     table = pq.read_table(tmp_path / "run" / "release" / "synthetic_01.parquet")
     assert table.column_names == ["visits", "age", "sex"]
     assert [str(kind) for kind in table.schema.types] == ["int32", "int16", "string"]
+
+
+def test_a_server_s_connection_ends_with_its_table(postgres_url):
+    import psycopg
+
+    def open_ones():
+        with psycopg.connect(postgres_url) as connection:
+            asked = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+            return connection.execute(asked).fetchone()[0]
+
+    gc.collect()  # those of other tests
+    wait_for(lambda: open_ones() == 1)  # a server takes a moment to see that one is gone
+    table = open_table(f"{postgres_url}::health.people")
+    table.group(["visits"], [])
+    assert open_ones() == 2
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        del table
+        gc.collect()
+    assert not [each for each in said if each.category is ResourceWarning]
+    wait_for(lambda: open_ones() == 1)
 
 
 def test_types_of_a_server_s_own_come_out_or_are_refused_by_name(postgres_url):

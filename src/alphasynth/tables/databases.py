@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -244,7 +245,11 @@ def _require_driver(scheme: str) -> None:
 def _connect(url: str) -> Any:
     import ibis
 
-    return ibis.connect(url)
+    connection = ibis.connect(url)
+    if url.startswith(("postgres://", "postgresql://")):
+        # Closed with the last table that reads through it: a server's places are few, and psycopg warns of open ones.
+        weakref.finalize(connection, connection.con.close)
+    return connection
 
 
 def _spark(url: str) -> Any:
