@@ -12,9 +12,10 @@ READY := $(VENV)/.ready-$(subst $(comma),-,$(EXTRAS))
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
-# Each process of the tests takes some 2 GB. A process that has nothing left takes tests from another.
+# Each process of the tests takes some 2 GB. A process that has nothing left takes tests from another. Threads of linear algebra
+# would wait for each other by spinning, on cores that the other processes need.
 PROCESSES ?= 2
-PYTEST := $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal
 
 # What takes seconds: exact tests, oracles, contracts, each mechanism end to end.
 test: $(READY)
