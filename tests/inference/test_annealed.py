@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from alphasynth.errors import DiagnosticsError
 from alphasynth.inference import laplace
 from alphasynth.inference.annealed import annealed, gathered
 from alphasynth.inference.density import Data, Target, log_parts
@@ -71,6 +72,17 @@ def test_a_population_comes_to_both_of_two_places_in_their_shares():
         # 400 points that come of each other count as 100, say: four standard errors.
         held = ((u > low) & (u < high)).mean()
         assert held == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / 100))
+
+
+def test_a_prior_without_a_density_anywhere_is_refused():
+    class Nowhere(Elsewhere):
+        def log_priors(self, u):
+            return np.full(len(u), -np.inf)
+
+    columns = {"y": np.zeros(1), LOW: np.full(1, -6.0), HIGH: np.zeros(1)}
+    with jax.enable_x64(True), pytest.raises(DiagnosticsError, match="must have a density somewhere"):
+        target = Target(Clipped(Nowhere()), Data(columns, np.ones(1), np.int64(1)), np.zeros(1))
+        gathered(np.random.default_rng(2), target, np.zeros((8, 1)))
 
 
 def test_a_row_that_cannot_be_computed_counts_as_cut():

@@ -160,6 +160,9 @@ def test_no_cmdstan_an_old_one_and_no_make_get_one_sentence_each(fake, tmp_path,
     monkeypatch.setenv("MAKE", "no-such-make")
     with pytest.raises(InputError, match="compiles with make, found none"):
         compiled(CODE, tmp_path)
+    (fake.home / "makefile").unlink()
+    with pytest.raises(InputError, match=r"version 2\.27 or later, found none"):
+        compiled(CODE, tmp_path)
     fake.home = None
     with pytest.raises(InputError, match="environment variable CMDSTAN names, found none"):
         compiled(CODE, tmp_path)
@@ -194,6 +197,23 @@ def test_a_pipe_ends_with_its_writer_whether_that_wrote_or_not(tmp_path, said):
     with cmdstan._pipe(tmp_path / "pipe") as (lines, end):
         threading.Thread(target=write, args=(tmp_path / "pipe", end)).start()
         assert "".join(lines) == said
+
+
+@pytest.mark.parametrize(
+    ("ends", "sentence"),
+    [("kill -9 $$", "that its process died"), ("echo 'n must be positive' >&2; exit 1", "positive")],
+)
+def test_a_process_that_dies_is_no_point_that_cannot_be_computed(tmp_path, ends, sentence):
+    program = object.__new__(cmdstan.Program)
+    program.folder, program.executable = tmp_path, tmp_path / "ends"
+    program.executable.write_text(f"#!/bin/sh\n{ends}\n")
+    program.executable.chmod(0o700)
+    with pytest.raises(RuntimeError, match=sentence):
+        program.log_prob({}, np.zeros((5, 2)), True)
+    program.executable.write_text(f"#!/bin/sh\nhead -c 24 >/dev/null; exit {cmdstan.REFUSED}\n")
+    assert np.isnan(program.log_prob({}, np.zeros((5, 2)), True)).all()
+    with pytest.raises(RuntimeError):
+        program.log_prob({}, np.zeros((5, 2)))
 
 
 def test_coordinates_go_through_no_file(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from alphasynth.errors import DiagnosticsError
 from alphasynth.inference.density import Target, log_densities, log_parts
 from alphasynth.inference.mode import Modes
 
@@ -21,6 +22,7 @@ LIGHT = 20
 # Lengths of steps, in turn, in the best one of a normal target.
 LENGTHS = (0.5, 1.0, 0.75)
 BEST = 2.38
+NOWHERE = "a target must have a density somewhere where its prior has, found no such point among the prior's draws"
 
 
 def annealed(
@@ -58,10 +60,12 @@ def gathered(rng: np.random.Generator, target: Target, points: np.ndarray) -> np
     """Where a population (S, D) of points of the prior comes to, on its way to a target that has no gradient.
 
     The target of each part of the way has more of the records in it; a population in several places keeps their shares.
-    The moves learn from the population, so that this says where to propose, and is no sample.
+    The moves learn from the population, so that this says where to propose, and is no sample. Raise `DiagnosticsError`.
     """
     u = points[rng.integers(len(points), size=POINTS)]
     prior, own = log_parts(target.model, u, target.data)
+    if not np.isfinite(prior + own).any():
+        raise DiagnosticsError(NOWHERE, u)
     part, length = 0.0, BEST / np.sqrt(2 * u.shape[1])
     while part < 1:
         further = _further(np.where(np.isfinite(prior), own, -np.inf), 1 - part)

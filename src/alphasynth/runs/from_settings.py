@@ -47,7 +47,7 @@ def front_and_table(settings: Settings) -> tuple[Synthesizer | RakedSynthesizer,
             front = front_of(settings)
         table = _opened(settings)
         with problems:
-            check_header(table)
+            check_header(table, () if problems else {*front.used, *settings.public})
         if problems:
             with problems:
                 _check_names(problems.rest, table)

@@ -20,6 +20,11 @@ using cmdstan::json::json_data;
 
 namespace {
 
+// A point at which the program cannot be computed: told apart from all else that goes wrong by what `main` returns.
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 using Model = stan::model::model_base;
 using Vector = Eigen::VectorXd;
 
@@ -48,7 +53,13 @@ template <typename F>
 void each_row(const Model &model, std::size_t columns, F of) {
   if (columns != model.num_params_r()) throw std::invalid_argument("number of parameters does not match");
   Vector u(columns);
-  while (std::cin.read(reinterpret_cast<char *>(u.data()), columns * sizeof(double))) of(u);
+  while (std::cin.read(reinterpret_cast<char *>(u.data()), columns * sizeof(double))) {
+    try {
+      of(u);
+    } catch (const std::exception &error) {
+      throw Refused(error.what());
+    }
+  }
 }
 
 int answer(int argc, const char *argv[]) {
@@ -104,6 +115,9 @@ int main(int argc, const char *argv[]) {
   try {
     if (argc > 1 && std::string(argv[1]) == "alphasynth") return answer(argc, argv);
     return cmdstan::command(argc, argv) == 0 ? 0 : 1;
+  } catch (const Refused &error) {
+    std::cerr << error.what() << std::endl;
+    return 3;
   } catch (const std::exception &error) {
     std::cerr << error.what() << std::endl;
     return 1;

@@ -24,6 +24,7 @@ import numpy as np
 from alphasynth.stan.compiled import compiled
 
 DIGITS = 17  # as many as tell any two doubles apart: CmdStan writes six if not asked
+REFUSED = 3  # what the bridge returns where a point cannot be computed, and nothing else went wrong
 DATA, DRAWS, SAID = "data.json", "draws.csv", "said"  # of a request; the draws are a pipe, what is said are errors
 Data = dict[str, Any]
 
@@ -63,7 +64,7 @@ class Program:
         left = u
         while len(left):
             done = self._answered(what, data, _doubles(left), left.shape[1], *words)
-            if not known:
+            if not (known and done.returncode == REFUSED):
                 _check(done.returncode, done.stderr)
             size = 8 * number  # of a point's doubles
             whole = len(done.stdout) // size

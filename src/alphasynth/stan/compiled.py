@@ -10,16 +10,14 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from alphasynth.errors import InputError
 
 BRIDGE = Path(__file__).with_name("bridge.cpp")
-OLDEST = (
-    2,
-    27,
-)  # whose interface of a compiled program `bridge.cpp` is written for, and the only one it was tried with
+# The one whose interface of a compiled program `bridge.cpp` is written for, and the only one that it was tried with.
+OLDEST = (2, 27)
 
 
 def compiled(code: str, folder: Path) -> Path:
@@ -32,12 +30,10 @@ def compiled(code: str, folder: Path) -> Path:
     kind = _digest(str(home), _version(home), local.read_text() if local.exists() else "", BRIDGE.read_text())
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphasynth" / f"cmdstan-{kind}"
     name = f"program-{_digest(code)}"
-    try:
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _alone_in(cache):  # two that compile at once would do all twice, and CmdStan's own parts in one place
-            return _kept(code, cache / name, cache, folder)
-    except OSError:
+    if not _may_write(cache):
         return _kept(code, folder / name, folder, folder)
+    with _alone_in(cache):  # two that compile at once would do all twice, and CmdStan's own parts in one place
+        return _kept(code, cache / name, cache, folder)
 
 
 def cmdstan_home(folder: Path) -> Path:
@@ -64,7 +60,9 @@ def cmdstan_home(folder: Path) -> Path:
 
 def _version(home: Path) -> str:
     """What CmdStan's own makefile says."""
-    line = re.search(r"^CMDSTAN_VERSION\s*:=\s*(\S+)", (home / "makefile").read_text(), re.MULTILINE)
+    makefile = home / "makefile"
+    text = makefile.read_text() if makefile.exists() else ""
+    line = re.search(r"^CMDSTAN_VERSION\s*:=\s*(\S+)", text, re.MULTILINE)
     return line[1] if line else ""
 
 
@@ -102,6 +100,18 @@ def _compile(code: str, place: Path, cache: Path) -> None:
     except ValueError as error:
         said = [line for line in str(error).splitlines() if not re.match(r"\s*(make|Command|exited|Failed)\b", line)]
         raise ValueError("\n".join(said)) from None
+
+
+def _may_write(cache: Path) -> bool:
+    """Whether a folder is there, or can be made, and takes files."""
+    with suppress(OSError), tempfile.TemporaryFile(dir=_made(cache)):
+        return True
+    return False
+
+
+def _made(cache: Path) -> Path:
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return cache
 
 
 @contextmanager

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 SAMPLE, FIXED = "stan::services::sample::hmc_nuts_diag_e_adapt", "stan::services::sample::fixed_param"
+# What Stan's own errors are in Python.
+STAN_ERRORS = (RuntimeError, ValueError, IndexError, ArithmeticError)
 OTHER_NUMBER = "number of parameters does not match"  # what Stan says of too few or too many coordinates
 MOST_COORDINATES = 10_000  # that are tried
 Data = dict[str, Any]
@@ -54,7 +56,7 @@ class Program:
         def refused(number: int) -> str:
             try:
                 self.module.log_prob(data, [0.0] * number, True)
-            except Exception as error:  # noqa: BLE001 # Stan's own kinds are many
+            except STAN_ERRORS as error:
                 return str(error)
             return ""
 
@@ -85,7 +87,7 @@ class Program:
         def of(row: list[float]) -> list[float]:
             try:
                 return at(row)
-            except Exception:  # Stan's own kinds are many
+            except STAN_ERRORS:
                 if not known:
                     raise
                 return [np.nan] * number

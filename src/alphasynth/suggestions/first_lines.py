@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +16,12 @@ from alphasynth.tables.text_cells import is_value
 from alphasynth.tables.workbooks import Sheet
 
 
-def check_header(table: object) -> None:
+def check_header(table: object, declared: Collection[str] = ()) -> None:
     """Refuse a text file, or a sheet, whose first line looks like a record: its values would be columns' names.
 
     It does where a name is written like a number or a date, or is a value of its own column, or is none but of the
-    first column (as of a row's numbers) and of one without values. Somebody may say that it holds names (`header`).
+    first column (as of a row's numbers) and of one without values. Somebody may say that it holds names (`header`),
+    or have declared columns of such names.
     """
     source = table.source if isinstance(table, FileTable) else None
     if not isinstance(source, Csv | Sheet) or source.header:
@@ -26,7 +29,9 @@ def check_header(table: object) -> None:
     assert isinstance(table, FileTable)
     with translated(source):
         alike = _alike_csv(table.engine, source) if isinstance(source, Csv) else _alike_sheet(source)
-    number = sum(is_value(name) or same for name, same in zip(source.column_names, alike, strict=True))
+    number = sum(
+        is_value(name) or same for name, same in zip(source.column_names, alike, strict=True) if name not in declared
+    )
     if number:
         what = source.path.name if isinstance(source, Csv) else source.name
         raise InputError(

@@ -158,10 +158,10 @@ class RakedSynthesizer:
 
     def check_columns(self, names: Sequence[Any], listed: bool) -> None:
         """Refuse a table that lacks a declared column, or holds it twice."""
-        require(names, self._read, DECLARED, listed)
+        require(names, self.used, DECLARED, listed)
 
     @property
-    def _read(self) -> tuple[str, ...]:
+    def used(self) -> tuple[str, ...]:
         """Columns that are read, the weight last."""
         weight = self.columns.weight
         return self.columns.names if weight is None else (*self.columns.names, weight.column)
@@ -205,7 +205,7 @@ class RakedSynthesizer:
 
     def _sums_of(self, table: Frame | Streamed) -> Exact:
         """Exact sums of a table (confidential), for `Confidential` alone."""
-        names = self._read
+        names = self.used
         if isinstance(table, Streamed):
             self.check_columns(list(table.column_names), table.names_are_public)
             return exact_of(self.columns, as_declared(table, self.columns.read_as), names)
