@@ -80,9 +80,10 @@ def test_a_prior_without_a_density_anywhere_is_refused():
             return np.full(len(u), -np.inf)
 
     columns = {"y": np.zeros(1), LOW: np.full(1, -6.0), HIGH: np.zeros(1)}
-    with jax.enable_x64(True), pytest.raises(DiagnosticsError, match="must have a density somewhere"):
+    with jax.enable_x64(True):
         target = Target(Clipped(Nowhere()), Data(columns, np.ones(1), np.int64(1)), np.zeros(1))
-        gathered(np.random.default_rng(2), target, np.zeros((8, 1)))
+        with pytest.raises(DiagnosticsError, match="must have a density somewhere"):
+            gathered(np.random.default_rng(2), target, np.zeros((8, 1)))
 
 
 def test_a_row_that_cannot_be_computed_counts_as_cut():

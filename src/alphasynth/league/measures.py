@@ -24,6 +24,7 @@ from alphasynth.raking.cells import Cells
 from alphasynth.raking.columns import Columns
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.gaps import missing
+from alphasynth.tables.limits import as_floats, day_numbers
 from alphasynth.tables.records import Records
 
 STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
@@ -62,8 +63,8 @@ def values_of(cells: Cells, facts: Declared, column: pa.ChunkedArray) -> Numbers
     if cells.text:
         column = pc.index_in(column.cast(pa.string()), pa.array(list(cells.levels), pa.string()))
     elif facts.dates:
-        column = column.cast(pa.date32(), safe=False).cast(pa.int32())
-    numbers = np.asarray(column.cast(pa.float64()).fill_null(0.0))
+        column = day_numbers(column)
+    numbers = np.asarray(as_floats(column).fill_null(0.0))
     return Numbers(np.where(gone, 0.0, numbers), gone)
 
 

@@ -15,6 +15,7 @@ from alphasynth.raking.columns import Columns, SurveyWeight
 from alphasynth.raking.values import keeping
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.gaps import missing
+from alphasynth.tables.limits import as_floats, day_numbers
 
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
@@ -108,10 +109,10 @@ def _numbers(name: str, declared: Declared, column: pa.Array) -> np.ndarray:
     if declared.dates:
         if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
             raise InputError(f"column {name!r} must hold dates, as declared, found {kind}")
-        column = column.cast(pa.date32(), safe=False).cast(pa.int32())
+        column = day_numbers(column)
     elif not any(test(kind) for test in NUMBERS):
         raise InputError(f"column {name!r} must hold numbers, as declared, found {kind}")
-    return np.asarray(column.cast(pa.float64(), safe=False).fill_null(0.0))  # a large number rounded, not named
+    return np.asarray(as_floats(column).fill_null(0.0))
 
 
 def _places(cells: Cells, column: pa.Array, gone: np.ndarray) -> np.ndarray:

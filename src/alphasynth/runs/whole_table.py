@@ -21,6 +21,7 @@ from alphasynth.synthesis.raked import RakedSynthesizer
 from alphasynth.synthesis.statements import declared_gaps
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.engine import FileTable
+from alphasynth.tables.limits import as_floats, day_numbers
 from alphasynth.tables.opening import as_declared
 from alphasynth.tables.records import Records
 
@@ -95,7 +96,7 @@ def _records(synthesizer: RakedSynthesizer, table: FileTable | DatabaseTable) ->
 
 def _weighted(rows: pa.Table, weight: SurveyWeight) -> pa.Table:
     """As many rows, each as often as its weight, the last column, says but for less than 1."""
-    weights = np.minimum(np.asarray(rows.column(rows.num_columns - 1).cast(pa.float64())), weight.largest)
+    weights = np.minimum(np.asarray(as_floats(rows.column(rows.num_columns - 1))), weight.largest)
     rows = rows.drop_columns([weight.column])
     if not weights.sum() > 0:
         return rows
@@ -107,6 +108,6 @@ def _days(rows: pa.Table) -> pa.Table:
     """Rows with days' numbers for dates, which are compared only where there is nothing else."""
     dates = [name for name in rows.column_names if pa.types.is_temporal(rows.schema.field(name).type)]
     for name in dates:
-        column = rows.column(name).cast(pa.date32(), safe=False).cast(pa.int32())
+        column = day_numbers(rows.column(name))
         rows = rows.set_column(rows.column_names.index(name), name, column)
     return rows

@@ -26,7 +26,7 @@ from alphasynth.tables.declared import FIRST_DAY, HEAPS, SKEWED, Declared, day_o
 from alphasynth.tables.engine import MISSING
 from alphasynth.tables.gaps import missing
 from alphasynth.tables.grouping import Stored
-from alphasynth.tables.limits import fewest_decimals, last_bit_of, outward
+from alphasynth.tables.limits import as_floats, day_numbers, fewest_decimals, last_bit_of, outward
 from alphasynth.tables.opening import codebook_of, is_text_file
 from alphasynth.tables.statistical_files import of_codebook
 from alphasynth.tables.text_cells import AS_DATES, COMMAS, have_commas, have_dates
@@ -158,7 +158,7 @@ def _look(table: Stored, name: str, codes: Mapping[Any, str]) -> _Seen | Identif
 def _tells_apart(values: pa.ChunkedArray) -> bool:
     """Whether values are text or whole numbers, as identifiers are."""
     if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
-        numbers = np.asarray(values.cast(pa.float64()))
+        numbers = np.asarray(as_floats(values))
         return bool((numbers == np.floor(numbers)).all())
     return pa.types.is_integer(values.type) or pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
 
@@ -208,7 +208,7 @@ def _of_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def _facts(values: pa.ChunkedArray, counts: np.ndarray) -> Declared | str:
     kind = values.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        days = np.asarray(values.cast(pa.date32(), safe=False).cast(pa.int32()))
+        days = np.asarray(day_numbers(values))
         if days.min() < EARLIEST or days.max() > LATEST:
             return "it holds dates beyond the years 1 to 9999"
         first, last = (day_of(float(end)).year for end in (days.min(), days.max()))
@@ -217,7 +217,7 @@ def _facts(values: pa.ChunkedArray, counts: np.ndarray) -> Declared | str:
     if pa.types.is_boolean(kind):
         return Declared(levels=(False, True))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        numbers = _numbers(np.asarray(values.cast(pa.float64(), safe=False)), counts)  # large ones rounded
+        numbers = _numbers(np.asarray(as_floats(values)), counts)  # large ones rounded
         return numbers if isinstance(numbers, str) else _with_decimals(numbers, values)
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
         return f"it holds {kind}, which are not numbers, dates or text"
@@ -230,7 +230,7 @@ def _with_decimals(found: Declared, values: pa.ChunkedArray) -> Declared:
     """With the digits that numbers within limits have after the point, where these are few."""
     if found.limits is None or found.whole:
         return found
-    decimals = fewest_decimals(np.asarray(values.cast(pa.float64())), last_bit_of(values.type))
+    decimals = fewest_decimals(np.asarray(as_floats(values)), last_bit_of(values.type))
     facts = replace(found, decimals=decimals or None)
     return replace(facts, heaps=tuple(facts.rounded(np.array(found.heaps)).tolist()))
 

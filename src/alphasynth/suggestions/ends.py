@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from alphasynth.raking.cells import Cells
 from alphasynth.tables.declared import Declared
+from alphasynth.tables.limits import as_floats
 
 # So few values may lie in one cell with most records: little is lost.
 SEVERAL = 5
@@ -25,7 +26,7 @@ def stretched(facts: Declared, values: pa.ChunkedArray, counts: np.ndarray) -> s
     """What is to be said of limits of numbers that a code or a few far values stretch; nothing of others."""
     if facts.limits is None or facts.dates:
         return ""
-    numbers = np.asarray(values.cast(pa.float64(), safe=False))
+    numbers = np.asarray(as_floats(values))
     if _begins_with_codes(numbers, counts) or _begins_with_codes(-numbers, counts):
         return CODE
     return FAR if _far(facts, numbers, counts) else ""

@@ -28,7 +28,7 @@ from alphasynth.suggestions.profile import POISSON
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.gaps import missing
 from alphasynth.tables.grouping import Stored
-from alphasynth.tables.limits import fewest_decimals, last_bit_of, outward, round_number
+from alphasynth.tables.limits import as_floats, fewest_decimals, last_bit_of, outward, round_number
 from alphasynth.tables.opening import codebook_of, is_text_file
 from alphasynth.tables.statistical_files import of_codebook
 from alphasynth.tables.text_cells import AS_DATES, COMMAS, have_commas, have_dates
@@ -149,7 +149,7 @@ def _look(table: Stored, name: str, codes: Mapping[Any, str]) -> _Column | Ident
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if len(present) == 1:
         return "it has one value beside its gaps" if gaps else "it has one value"
-    plain = present.cast(pa.float64()) if is_number else present.cast(kind)
+    plain = as_floats(present) if is_number else present.cast(kind)
     whole = is_number and bool((np.asarray(plain) == np.floor(np.asarray(plain))).all())
     if is_text_file(table) and pa.types.is_string(kind) and have_commas(plain):
         return COMMAS

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from alphasynth.notebook import markup, sketches
 from alphasynth.tables.frames import Frame, to_arrow
+from alphasynth.tables.limits import as_floats, day_numbers
 
 STEPS, MOST_LEVELS, MOST_COLUMNS = 20, 12, 6
 
@@ -42,9 +43,9 @@ def counted(column: pa.ChunkedArray) -> Counted:
         there = there.cast(there.type.value_type)
     dates = pa.types.is_timestamp(there.type) or pa.types.is_date(there.type)
     if dates:
-        there = there.cast(pa.date32(), safe=False).cast(pa.int32())
+        there = day_numbers(there)
     if pa.types.is_decimal(there.type):
-        there = there.cast(pa.float64())
+        there = as_floats(there)
     numeric = pa.types.is_integer(there.type) or pa.types.is_floating(there.type)
     values, counts = np.unique(there.to_numpy() if numeric else _words(there), return_counts=True)
     return Counted(values, counts, pc.sum(gone).as_py() or 0, dates)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from alphasynth.errors import InputError, gathering
 from alphasynth.tables.declared import Declared
+from alphasynth.tables.limits import as_floats
 
 
 def gap_counts(columns: pa.Table, counts: np.ndarray | None) -> dict[str, int]:
@@ -72,7 +73,7 @@ def _filled(name: str, column: pa.ChunkedArray, declared: Declared) -> pa.Chunke
     if plain.null_count == len(plain):  # of gaps alone a file does not tell the type
         return pa.chunked_array([pa.repeat(stand_in(declared), len(plain))])
     if pa.types.is_decimal(kind):
-        kind, plain = pa.float64(), plain.cast(pa.float64())
+        kind, plain = pa.float64(), as_floats(plain)
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     value = "" if text and not declared.levels else stand_in(declared)
     if isinstance(value, str) != text:

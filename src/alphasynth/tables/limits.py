@@ -1,6 +1,6 @@
 """Round numbers: limits beyond a column's own, which one row rarely moves, and numbers of so many decimals.
 
-And which numbers 64-bit floats tell apart.
+And columns as 64-bit floats: what each value is, whatever the others are, and which numbers these tell apart.
 """
 
 from __future__ import annotations
@@ -91,6 +91,30 @@ def of_steps(steps: np.ndarray, decimals: int) -> np.ndarray:
     return (steps + 0.0) / 10.0**decimals  # and no -0
 
 
+def as_floats(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Numbers as the floats nearest to them, large whole ones too; gaps stay.
+
+    Decimals by way of their digits: Arrow's own way is off by a last bit for many, by how many digits the type has,
+    which one value of a frame may decide for all others.
+
+    >>> from decimal import Decimal
+    >>> as_floats(pa.array([Decimal("0.3"), Decimal("0.123456789012345678901")])).to_pylist()
+    [0.3, 0.12345678901234568]
+    """
+    return (column.cast(pa.string()) if pa.types.is_decimal(column.type) else column).cast(pa.float64(), safe=False)
+
+
+def day_numbers(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Days' numbers from 1970 on, of dates and times; of times with a zone the day that it is in UTC.
+
+    Neither the machine's zone nor that of the first value of a frame has a say in it.
+    """
+    kind = column.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        column = column.cast(pa.timestamp(kind.unit, "UTC"))
+    return column.cast(pa.date32(), safe=False).cast(pa.int32())
+
+
 def is_number(value: object) -> bool:
     """Whether it is a finite number, and no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
@@ -99,7 +123,7 @@ def is_number(value: object) -> bool:
 def pair_of(name: str, value: Any, dates: Sequence[object] | None = None) -> tuple[float, float]:
     """Limits as two numbers, the first one less; of days' numbers, the `dates` as they were given."""
     numbers = isinstance(value, list | tuple) and len(value) == 2 and all(is_number(end) for end in value)
-    if numbers and value[0] < value[1] and math.isfinite(value[1] - value[0]):
+    if numbers and value[0] < value[1]:
         return float(value[0]), float(value[1])
     rule = f"limits of {name!r} must be two {'numbers' if dates is None else 'dates'}, low < high"
     if numbers and dates is None and value[0] == value[1]:

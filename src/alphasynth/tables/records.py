@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from alphasynth.errors import InputError, gathering
 from alphasynth.tables.frames import Frame, column_names, require, to_arrow
 from alphasynth.tables.grouping import Grouped
+from alphasynth.tables.limits import as_floats
 
 LARGEST_GROUP = 2**62  # group numbers beyond would not fit into 64 bits
 
@@ -164,7 +165,7 @@ def _check_column(
         if infinite:
             raise InputError(f"column {name!r} must be finite, found {infinite:,} infinite values")
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
-        return column.cast(pa.float64()), None
+        return as_floats(column), None
     if pa.types.is_dictionary(kind):
         return _check_categories(name, column)
     if not _is_plain(kind):

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from alphasynth.errors import InputError
 from alphasynth.tables.declared import Declared
+from alphasynth.tables.limits import as_floats
 
 READERS = {
     ".sas7bdat": "read_sas7bdat",
@@ -221,7 +222,7 @@ def _writable(name: str, column: pa.ChunkedArray, suffix: str) -> pa.ChunkedArra
     if pa.types.is_integer(kind):
         return _whole(name, column)
     if pa.types.is_decimal(kind):
-        real = column.cast(pa.float64())
+        real = as_floats(column)
         if pc.all(pc.equal(real.cast(kind, safe=False), column), min_count=0).as_py() is not False:
             return real
     if pa.types.is_floating(kind) and not (suffix == ".xpt" and _beyond_xport(column)):
