@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from alphasynth.errors import PrivacyFault
 from alphasynth.exact import binned_sums, public_grid
 from alphasynth.exact.axes import size_of
 from alphasynth.exact.clipped_sums import FAR, bounds, can_bound
@@ -276,7 +277,7 @@ def test_wide_bounds_change_nothing_but_the_work(monkeypatch):
 def test_a_bound_that_does_not_hold_is_a_fault():
     prior, cost = np.ones(2, np.int64), np.array([0.0, 0.0])
     stream = exponential.Stream(np.random.SeedSequence(1))
-    with pytest.raises(AssertionError, match="between its bounds"):
+    with pytest.raises(PrivacyFault, match="between its bounds"):
         exponential.draw_between(
             stream, prior, cost + 5, cost + 1e9, lambda numbers: np.zeros(len(numbers), int), exponential.Fraction(1), 9
         )

@@ -121,7 +121,7 @@ def test_released_folders_are_the_same_byte_by_byte(deaf, kind, unit):
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("most", [100, 5_000_000])
 @pytest.mark.filterwarnings("ignore:the run stands without its confidential page")
-def test_the_public_page_does_not_tell_how_the_confidential_one_went(deaf, most, monkeypatch):
+def test_the_public_page_does_not_tell_how_the_confidential_one_went(deaf, most, monkeypatch, capsys):
     """Whatever breaks a confidential page must not show; which column stands for a large table is public."""
 
     def broken(*given, **named):
@@ -131,17 +131,17 @@ def test_the_public_page_does_not_tell_how_the_confidential_one_went(deaf, most,
         monkeypatch.setattr(f"alphasynth.runs.{module}.MOST_VALUES", most)
     declared = COLUMNS[COLUMNS.index("[column.income]") : COLUMNS.index("[column.rooms]")]
     Path("columns.toml").write_text(declared)
-    words = (
-        "synthesize {0}.parquet --columns columns.toml --mechanism Raked --epsilon 1 --m 2 --seed 4 --out {0} --quiet"
-    )
-    folders = []
+    words = "synthesize {0}.parquet --columns columns.toml --mechanism Raked --epsilon 1 --m 2 --seed 4 --out {0}"
+    folders, said = [], []
     for name, table in (("plain", plain(60)), ("odd", odd(60))):
         table[["day", "income"]].to_parquet(f"{name}.parquet")
         if name == "odd" and most > 100:
             monkeypatch.setattr("alphasynth.runs.report.confidential_page.build", broken)
         assert run_command(words.format(name).split()) == 0
         folders.append({path.name: path.read_bytes() for path in Path(name, "release").iterdir()})
+        said.append(capsys.readouterr().out.replace(name, "run"))
     assert folders[0] == folders[1]
+    assert said[0] == said[1], "what is printed is public"
     assert not Path("odd/confidential/report.html").exists() or most == 100, "else this shows nothing"
 
 

@@ -123,6 +123,17 @@ def test_a_cap_set_meanwhile_holds_at_the_first_byte(ledger, tmp_path, epsilon, 
     assert states(ledger) == ["cleared"]
 
 
+def test_a_cap_set_after_the_charge_refuses_nothing(ledger, tmp_path):
+    """A strict run is charged before its noise: what is spent is not worth less for a folder that may not stand."""
+    staging = plan(ledger, tmp_path / "run")
+    reservation = Reservation(staging.run, "d", "f", "strict", 2.0, {"releasable": True})
+    with staged(ledger, staging, reservation) as begin:
+        begin(2.0)
+        ledger.set_cap("d", 1.0)
+        fill(staging, begin)
+    assert states(ledger) == ["released"]
+
+
 @pytest.mark.parametrize("another", [False, True])
 @pytest.mark.parametrize("written", [False, True])
 def test_a_staging_folder_that_someone_moves_hides_no_run(ledger, tmp_path, written, another):

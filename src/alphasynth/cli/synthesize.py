@@ -21,7 +21,13 @@ from alphasynth.runs.settings import Settings, read_config
 from alphasynth.synthesis.choice import chosen
 
 if TYPE_CHECKING:
+    from alphasynth.runs.from_settings import Front
     from alphasynth.runs.run import Report
+    from alphasynth.tables.databases import DatabaseTable
+    from alphasynth.tables.engine import FileTable
+
+# Rows that any table may have.
+ANY_NUMBER = 10**12
 
 
 def _either(default: bool, name: str) -> str:
@@ -205,10 +211,8 @@ def synthesize(
     with shown_on(sys.stderr, quiet, SIGNALS) as tell:
         from alphasynth.runs.run import run
 
-        if not quiet:
-            _say_wait(settings)
         _use_cache()
-        finished = run(settings, tell, SIGNALS)
+        finished = run(settings, tell, SIGNALS, None if quiet else _say_wait)
     try:
         if as_json:
             typer.echo(json.dumps(_report(finished), indent=2))
@@ -233,24 +237,27 @@ def _free(path: Path) -> Path:
     return free
 
 
-def _say_wait(settings: Settings) -> None:
+def _say_wait(settings: Settings, front: Front, table: FileTable | DatabaseTable) -> None:
     """Say before it starts that a run will take long, and what makes it slow."""
-    from alphasynth.errors import InputError
     from alphasynth.planning import table_waits, waits
-    from alphasynth.runs.from_settings import front_and_table, front_of
     from alphasynth.synthesizer import Synthesizer
 
-    try:
-        front = front_of(settings)
-        if isinstance(front, Synthesizer):
-            said = waits.expected(front.model, front.mechanism.label).words
-        else:
-            rows = front_and_table(settings)[1].count(front.columns.names[0])
-            said = table_waits.words_of(front.columns.declared, rows, settings.m * settings.tables_per_draw)
-    except InputError:
-        return  # the run says all that is wrong, with what is wrong with its table
+    if isinstance(front, Synthesizer):
+        said = waits.expected(front.model, front.mechanism.label).words
+    else:
+        said, tables = "", settings.m * settings.tables_per_draw
+        if table_waits.words_of(front.columns.declared, _most_rows(settings.table, len(table.column_names)), tables):
+            rows = table.count(front.columns.names[0])
+            said = table_waits.words_of(front.columns.declared, rows, tables)
     if said:
         typer.echo(f"alphasynth: {said}", err=True)
+
+
+def _most_rows(address: str, columns: int) -> int:
+    """How many rows a text file may have at the most, by its size: to count them is to read it."""
+    path = Path(address)
+    text = path.suffix.lower() in (".csv", ".tsv", ".txt") and path.is_file()
+    return path.stat().st_size // max(columns, 1) if text else ANY_NUMBER
 
 
 def _use_cache() -> None:
@@ -279,7 +286,9 @@ def _print_report(report: Report, settings: Settings) -> None:
     drawn = ", parameters.csv" if "parameters.csv" in report.files else ""
     typer.echo(f"{report.out}/release: {counted(tables, 'synthetic table')}{drawn}, guarantee.json{page}")
     kept = "records, columns, a summary" if report.guarantee.measured else "realised epsilon, weights, draws"
-    own = ", report.html" if (report.out / "confidential" / "report.html").exists() else ""
+    own = (
+        ", report.html" if settings.report else ""
+    )  # whether it could be rendered is not told here, and is in a warning
     typer.echo(f"{report.out}/confidential: {kept}{own}; not for release")
     typer.echo(f"{report.ledger}: the ledger, which has this run")
     if settings.epsilon is None:

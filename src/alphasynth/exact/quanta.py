@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from alphasynth.errors import PrivacyFault
 from alphasynth.exact.axes import Axis, points, size_of
 from alphasynth.inference.contribution import Bounded, Shared
 from alphasynth.models.model import Array, Columns, Theta
@@ -52,7 +53,8 @@ class Costs:
 
     def of_tiles(self, numbers: np.ndarray, columns: Columns, counts: np.ndarray) -> np.ndarray:
         """Minus the sum of the rows' contributions (tiles asked for, points of a tile), in quanta."""
-        assert (counts == np.rint(counts)).all(), "a strict contribution takes no weights"
+        if not (counts == np.rint(counts)).all():
+            raise PrivacyFault("a strict contribution must take no weights, found some")
         along = tuple(extended(axis.u, self.side) for axis in self.axes)
         shared = {name: self._on_tiles(value) for name, value in self.shared.items()}
         places = np.stack(np.unravel_index(numbers, self.tiles_by_axis), axis=-1).astype(np.int32)

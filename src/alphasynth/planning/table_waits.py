@@ -28,7 +28,7 @@ def seconds_of(declared: Mapping[str, Declared], rows: int, m: int) -> dict[str,
     most = max(levels, key=lambda name: levels[name])
     again = (m - 1) * columns * (AGAIN + WRITTEN * rows)
     return {
-        f"{columns:,} columns of {rows:,} rows; leave columns out": (
+        f"{counted(columns, 'column')} of {rows:,} rows" + ("; leave columns out" if columns > 1 else ""): (
             START + columns * (COLUMN + POOLED * min(rows, MOST_POOLED) + READ * rows)
         ),
         f"{m:,} tables; ask for fewer (--m)": again,

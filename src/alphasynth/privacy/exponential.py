@@ -18,6 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from alphasynth.errors import PrivacyFault
 from alphasynth.privacy.randomness import Stream
 
 SCALE = 1 << 40  # W of the likeliest point; a grid of 4 million points keeps the sum of W within 64 bits
@@ -26,11 +27,15 @@ ROOM = 2.0**-20
 MOST_POINTS = 1 << 22
 # Bits of the random number that a probability is compared with, at first and whenever they do not decide.
 BITS = 64
+AT_MOST_ONE = "a probability must be at most 1: W must be at or above c w"
 
 
 def draw(stream: Stream, prior: np.ndarray, cost: np.ndarray, quantum: Fraction, number: int) -> np.ndarray:
-    """Numbers (number,) of points drawn independently; `prior` and `cost` (K) hold whole numbers (points,)."""
-    assert len(prior) <= MOST_POINTS, "the sum of W must fit in 64 bits"
+    """Numbers (number,) of points drawn independently; `prior` and `cost` (K) hold whole numbers (points,).
+
+    Raise `PrivacyFault`.
+    """
+    _require(len(prior) <= MOST_POINTS, "the sum of W must fit in 64 bits")
     cost = cost - cost.min()  # a common factor
     ceiling, top = _ceilings(prior, cost, quantum)
     sums = np.cumsum(ceiling)
@@ -54,9 +59,9 @@ def draw_between(
 ) -> np.ndarray:
     """As `draw`, where K lies between `low` and `high` (points,); `exact` gives it for points that it is asked of.
 
-    All draws go on together, so that `exact` is asked a few times, of many points.
+    All draws go on together, so that `exact` is asked a few times, of many points. Raise `PrivacyFault`.
     """
-    assert len(prior) <= MOST_POINTS, "the sum of W must fit in 64 bits"
+    _require(len(prior) <= MOST_POINTS, "the sum of W must fit in 64 bits")
     base = int(low.min())  # a common factor
     ceiling, top = _ceilings(prior, low - base, quantum)
     sums = np.cumsum(ceiling)
@@ -67,7 +72,7 @@ def draw_between(
             t = int(np.searchsorted(sums, stream.below(int(sums[-1])), side="right"))
             factor, bits = Fraction(SCALE * int(prior[t]), int(ceiling[t])), stream.bits(BITS)
             least, most = ((base - Fraction(end)) * quantum - Fraction(top) for end in (float(high[t]), float(low[t])))
-            assert factor * _enclose(most, 50)[0] <= 1, "a probability must be at most 1: W must be at or above c w"
+            _require(factor * _enclose(most, 50)[0] <= 1, AT_MOST_ONE)
             if bits + 1 <= factor * _enclose(least, 50)[0] * (1 << BITS):
                 drawn[i] = t
             elif bits < factor * _enclose(most, 50)[1] * (1 << BITS):
@@ -75,10 +80,16 @@ def draw_between(
         if undecided:
             costs = exact(np.array([t for _, t, _, _ in undecided]))
             for (i, t, factor, bits), cost in zip(undecided, costs, strict=True):
-                assert low[t] <= cost <= high[t], "K must lie between its bounds"
+                _require(low[t] <= cost <= high[t], "K must lie between its bounds")
                 if accept_exp(stream, (base - int(cost)) * quantum - Fraction(top), factor, bits, BITS):
                     drawn[i] = t
     return drawn
+
+
+def _require(holds: bool | np.bool_, rule: str) -> None:
+    """Raise `PrivacyFault` where what makes draws exact does not hold."""
+    if not holds:
+        raise PrivacyFault(f"{rule}, found otherwise")
 
 
 def _ceilings(prior: np.ndarray, cost: np.ndarray, quantum: Fraction) -> tuple[np.ndarray, float]:
@@ -101,7 +112,7 @@ def accept_exp(
         number, bits = (number << BITS) | stream.bits(BITS), bits + BITS
         digits += 20
         low, high = _enclose(exponent, digits)
-        assert factor * low <= 1, "a probability must be at most 1: W must be at or above c w"
+        _require(factor * low <= 1, AT_MOST_ONE)
         if number + 1 <= factor * low * (1 << bits):
             return True
         if number >= factor * high * (1 << bits):

@@ -32,15 +32,16 @@ from alphasynth.tables.engine import FileTable
 from alphasynth.tables.frames import DECLARED, IN_USE, require
 from alphasynth.tables.opening import as_declared, is_database, open_table
 
+Front = Synthesizer | RakedSynthesizer
 SAMPLERS: dict[str, Callable[[], Sampler]] = {"automatic": Automatic, "laplace": Laplace, "nuts": Nuts, "grid": Grid}
 
 
-def front_of(settings: Settings) -> Synthesizer | RakedSynthesizer:
+def front_of(settings: Settings) -> Front:
     """What makes the tables: of declared columns, or of models."""
     return raked_of(settings) if settings.columns is not None else synthesizer_of(settings)
 
 
-def front_and_table(settings: Settings) -> tuple[Synthesizer | RakedSynthesizer, FileTable | DatabaseTable]:
+def front_and_table(settings: Settings) -> tuple[Front, FileTable | DatabaseTable]:
     """What makes the tables, and the table opened; what is wrong with both is said at once."""
     with gathering() as problems:
         with problems:
@@ -255,7 +256,7 @@ def open_settings(settings: Settings) -> FileTable | DatabaseTable:
     return _opened(settings)
 
 
-def _check_unit(settings: Settings, front: Synthesizer | RakedSynthesizer) -> None:
+def _check_unit(settings: Settings, front: Front) -> None:
     """Refuse a unit of privacy that is to be synthesized."""
     if settings.unit is not None and settings.unit in front.responses:
         raise InputError("--unit must be another column than a synthesized one, found the same")

@@ -87,7 +87,8 @@ class Ledger:
     ) -> None:
         """Note that a run is about to draw noise or to write, and what it spends; from here on it counts for good.
 
-        `rho` is what it comes to in zero-concentrated privacy, if that is known.
+        `rho` is what it comes to in zero-concentrated privacy, if that is known. What was charged before is not looked
+        at again: to refuse it now would protect nobody.
         Raise `LedgerError` where it is reserved no longer, or a cap that was set meanwhile forbids it.
         """
         entries = self.entries(connection)
@@ -96,6 +97,8 @@ class Ledger:
             raise LedgerError(
                 "the run must have its epsilon reserved, found that the reservation was cleared meanwhile"
             )
+        if self._has(connection, reservation.run, *_WRITTEN):
+            return
         others = [entry for entry in entries if entry.run != reservation.run]
         check_caps(replace(reservation, dataset=own[0].dataset), others, self.caps(connection))
         self.note(connection, "write", reservation.run, epsilon, **({} if rho is None else {"rho": rho}))

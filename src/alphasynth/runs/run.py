@@ -24,7 +24,7 @@ from alphasynth.runs.budget import ROW, UNIT, Reservation
 from alphasynth.runs.clock import Clock, Stage
 from alphasynth.runs.files import PARAMETERS, Kept, state, write_confidential, write_json, write_parameters
 from alphasynth.runs.folder import Begin, Staging, plan, staged
-from alphasynth.runs.from_settings import front_and_table
+from alphasynth.runs.from_settings import Front, front_and_table
 from alphasynth.runs.interruption import Interruption
 from alphasynth.runs.ledger import NAME as LEDGER
 from alphasynth.runs.ledger import Ledger
@@ -45,6 +45,8 @@ from alphasynth.tables.files import Statistical, parts_of
 from alphasynth.tables.opening import file_of, is_database, split_address
 from alphasynth.tables.statistical_files import Labels, check_names
 
+Begun = Callable[[Settings, Front, FileTable | DatabaseTable], None]
+
 
 @dataclass(frozen=True)
 class Report:
@@ -57,9 +59,16 @@ class Report:
     ledger: Path
 
 
-def run(settings: Settings, tell: Callable[[Stage], None], interruption: Interruption) -> Report:
-    """Make a run folder; raise `InputError` and its kin, with no file left behind, where that cannot be done."""
+def run(
+    settings: Settings, tell: Callable[[Stage], None], interruption: Interruption, begun: Begun | None = None
+) -> Report:
+    """Make a run folder; raise `InputError` and its kin, with no file left behind, where that cannot be done.
+
+    `begun` is called with what is to be fitted, before it is.
+    """
     synthesizer, table = front_and_table(settings)
+    if begun is not None:
+        begun(settings, synthesizer, table)
     if settings.parameters and isinstance(synthesizer, RakedSynthesizer):
         raise InputError("--parameters must have a mechanism that draws parameters, found Raked, which has none")
     suffix, style = _format(settings, table, _labels(table, synthesizer))
@@ -125,14 +134,14 @@ def _charging(watch: Watch, settings: Settings, reservation: Reservation, begin:
     return charged
 
 
-def _clock(settings: Settings, synthesizer: Synthesizer | RakedSynthesizer, tell: Callable[[Stage], None]) -> Clock:
+def _clock(settings: Settings, synthesizer: Front, tell: Callable[[Stage], None]) -> Clock:
     tables = settings.m * settings.tables_per_draw
     if isinstance(synthesizer, RakedSynthesizer):
         return Clock(None, tables, 0, tell)
     return Clock(settings.draws, tables, len(synthesizer.mechanism.rules), tell)
 
 
-def _labels(table: FileTable | DatabaseTable, synthesizer: Synthesizer | RakedSynthesizer) -> Labels | None:
+def _labels(table: FileTable | DatabaseTable, synthesizer: Front) -> Labels | None:
     """What a file says of its columns beside their values, and may say of synthetic ones."""
     if not isinstance(table, FileTable) or not isinstance(table.source, Statistical):
         return None
@@ -141,7 +150,7 @@ def _labels(table: FileTable | DatabaseTable, synthesizer: Synthesizer | RakedSy
     return table.source.labels.of_declared(levels if synthesizer.strict else {})
 
 
-def _audited(synthesizer: Synthesizer | RakedSynthesizer) -> Finding | None:
+def _audited(synthesizer: Front) -> Finding | None:
     """The draw audit of an estimated claim, with a warning where it is broken; None of other kinds of promise."""
     if isinstance(synthesizer, RakedSynthesizer) or synthesizer.scope != INSTANCE:
         return None
@@ -213,9 +222,7 @@ def _format(settings: Settings, table: FileTable | DatabaseTable, labels: Labels
     return FORMATS[name], replace(style, delimiter="\t" if name == "tsv" else ",")
 
 
-def _reservation(
-    settings: Settings, synthesizer: Synthesizer | RakedSynthesizer, ledger: Ledger, staging: Staging
-) -> Reservation:
+def _reservation(settings: Settings, synthesizer: Front, ledger: Ledger, staging: Staging) -> Reservation:
     """What the run asks of the ledger: the policy's numbers for a unit of privacy, before anything is computed."""
     epsilon = None if settings.epsilon is None else of_unit(settings.epsilon, settings.max_rows or 1)
     if epsilon is not None and not math.isfinite(epsilon):
