@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -170,6 +171,15 @@ def test_the_command_refuses_in_one_sentence(tmp_path, monkeypatch, capsys):
         assert len(said.strip().splitlines()) == 1
     assert (tmp_path / "there.html").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["columns.toml", "there.html"]
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_stand_ins_do_not_warn_of_their_noise(pure):
+    """It is what the plan tells, and nobody's table."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        climb(Columns.of({"s": {"levels": ["a", "b"]}, "x": {"limits": [0, 9]}}), None, Rung(1e-4, 500, pure), 0)
+    assert [str(each.message) for each in said] == []
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from alphasynth.errors import StrictWarning
 from alphasynth.planning.distances import Item, Reference
 from alphasynth.planning.stand_in import resampled, stand_in
 from alphasynth.privacy.accounting import epsilon_at
@@ -86,7 +88,10 @@ def climb(columns: Columns, like: pa.Table | None, rung: Rung, number: int) -> C
     # What was read off a table somebody has confirmed, or there would be no plan.
     synthesizer = RakedSynthesizer(
         columns, m=1, epsilon=epsilon, delta=None if rung.pure else DELTA, confirm_public="all", seed=number
-    ).fit(table)
+    )
+    with warnings.catch_warnings():  # of a stand-in's noise, which the plan is there to tell
+        warnings.simplefilter("ignore", StrictWarning)
+        synthesizer.fit(table)
     (made,) = synthesizer.sample()
     reference = Reference.of(columns, table)
     strict = synthesizer.guarantee_.strict

@@ -35,25 +35,30 @@ class Prior(NamedTuple):
 
 
 def sliced(rng: np.random.Generator, now: np.ndarray, density: Density, slices: int) -> np.ndarray:
-    """Counts (number, blocks) after so many elliptical slices from vectors (number, blocks) of a unit normal."""
-    number = len(now)
+    """Counts (number, blocks) after so many elliptical slices from vectors (number, blocks) of a unit normal.
+
+    Each vector goes on to its next slice as soon as it has moved, and does not wait for the others.
+    """
+    number, blocks = now.shape
     counts, worth = density(np.arange(number), now)
-    for _ in range(slices):
-        other, least = rng.normal(size=now.shape), worth + np.log1p(-rng.random(number))
-        angle = rng.uniform(0.0, 2 * math.pi, number)
-        low, high, left = angle - 2 * math.pi, angle.copy(), np.arange(number)
-        was = now.copy()
-        while len(left):
-            turned = angle[left, None]
-            new = was[left] * np.cos(turned) + other[left] * np.sin(turned)
-            made, found = density(left, new)
-            good = found > least[left]
-            done = left[good]
-            now[done], counts[done], worth[done] = new[good], made[good], found[good]
-            left = left[~good]
-            low[left] = np.where(angle[left] < 0, angle[left], low[left])
-            high[left] = np.where(angle[left] < 0, high[left], angle[left])
-            angle[left] = rng.uniform(low[left], high[left])
+    other, (least, angle, low, high) = np.zeros_like(now), np.zeros((4, number))
+    to_do, left, begin = np.full(number, slices), np.arange(number), np.arange(number)
+    while len(left):
+        other[begin] = rng.normal(size=(len(begin), blocks))
+        least[begin] = worth[begin] + np.log1p(-rng.random(len(begin)))
+        angle[begin] = rng.uniform(0.0, 2 * math.pi, len(begin))
+        low[begin], high[begin] = angle[begin] - 2 * math.pi, angle[begin]
+        turned = angle[left, None]
+        new = now[left] * np.cos(turned) + other[left] * np.sin(turned)
+        made, found = density(left, new)
+        good = found > least[left]
+        done, refused = left[good], left[~good]
+        now[done], counts[done], worth[done] = new[good], made[good], found[good]
+        low[refused] = np.where(angle[refused] < 0, angle[refused], low[refused])
+        high[refused] = np.where(angle[refused] < 0, high[refused], angle[refused])
+        angle[refused] = rng.uniform(low[refused], high[refused])
+        to_do[done] -= 1
+        begin, left = done[to_do[done] > 0], left[to_do[left] > 0]
     return counts
 
 
