@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from alphasynth.errors import PrivacyFault
 from alphasynth.privacy import exponential
 from alphasynth.privacy.exponential import accept_exp, draw
 from alphasynth.privacy.randomness import Stream, child, key_of, without_hidden
@@ -131,7 +132,7 @@ def test_a_point_below_all_floating_point_can_still_be_drawn(monkeypatch):
 
 
 def test_probabilities_above_one_are_a_fault():
-    with pytest.raises(AssertionError, match="at most 1"):
+    with pytest.raises(PrivacyFault, match="at most 1"):
         accept_exp(stream(1), Fraction(0), Fraction(3, 2))
 
 

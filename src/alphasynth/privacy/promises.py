@@ -131,14 +131,25 @@ def clauses_of(
 
     >>> clauses_of(NONE, (), scored=False, several=False, capped=False)[1]
     'the tables must be treated like the confidential one'
+    >>> "one unit's contribution" in clauses_of(STRICT, (), scored=True, several=False, capped=True)[0]
+    True
     """
     whole = (WHOLE_ROW[scope],) if several and scope in WHOLE_ROW else ()
     if scope not in (STRICT, TARGET):
         return (*_estimated(rules), *whole)
     bounded: Sequence[str] = AIMED_AT if scope == TARGET else SCORED if scored else EXACT
     bounded = SUMMED if summed else (*bounded, *whole)
-    said = (*bounded, *((CAPPED,) if capped else ()))
-    return tuple(AT_DELTA.get(clause, clause) for clause in said) if approximate else said
+    said = tuple(AT_DELTA.get(clause, clause) for clause in bounded) if approximate else tuple(bounded)
+    return (*map(_of_units, said), CAPPED) if capped else said
+
+
+def _of_units(clause: str) -> str:
+    """A clause for units of several rows, of which it is then true, and not of a row.
+
+    >>> _of_units("when one row's contribution is added, and when a row is replaced")
+    "when one unit's contribution is added, and when a unit is replaced"
+    """
+    return clause.replace("one row's", "one unit's").replace("a row is replaced", "a unit is replaced")
 
 
 def promise_of(rules: Sequence[str]) -> str:
