@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,7 +89,7 @@ class Synthesizer(Request):
         def __new__(cls, formula: Any = None, *arguments: Any, **options: Any) -> Any:
             """A synthesizer of whole tables where columns are declared, or `Raked` is asked for."""
             mechanism = options.get("mechanism")
-            if mechanism == MECHANISM:
+            if mechanism == MECHANISM or (mechanism is None and isinstance(formula, Columns | Mapping)):
                 return RakedSynthesizer(formula, *arguments, **{k: v for k, v in options.items() if k != "mechanism"})
             if isinstance(formula, Columns):
                 raise InputError(f"declared columns must have the mechanism {MECHANISM}, found {found(mechanism)}")

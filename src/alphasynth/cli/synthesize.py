@@ -15,19 +15,14 @@ import typer
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, PRIORS, SAMPLERS, listing
 from alphasynth.cli.ledger import Json, LedgerOption
 from alphasynth.cli.options import TABLE, DecimalComma, Delimiter, Encoding, Header, Hive, Quiet, Thousands, settings_of
+from alphasynth.cli.waiting import say_wait
 from alphasynth.privacy.accounting import counted
 from alphasynth.runs.interruption import SIGNALS
 from alphasynth.runs.settings import Settings, read_config
 from alphasynth.synthesis.choice import chosen
 
 if TYPE_CHECKING:
-    from alphasynth.runs.from_settings import Front
     from alphasynth.runs.run import Report
-    from alphasynth.tables.databases import DatabaseTable
-    from alphasynth.tables.engine import FileTable
-
-# Rows that any table may have.
-ANY_NUMBER = 10**12
 
 
 def _either(default: bool, name: str) -> str:
@@ -212,7 +207,7 @@ def synthesize(
         from alphasynth.runs.run import run
 
         _use_cache()
-        finished = run(settings, tell, SIGNALS, None if quiet else _say_wait)
+        finished = run(settings, tell, SIGNALS, None if quiet else say_wait)
     try:
         if as_json:
             typer.echo(json.dumps(_report(finished), indent=2))
@@ -235,29 +230,6 @@ def _free(path: Path) -> Path:
         number += 1
         free = path.with_name(f"{path.name}-{number}")
     return free
-
-
-def _say_wait(settings: Settings, front: Front, table: FileTable | DatabaseTable) -> None:
-    """Say before it starts that a run will take long, and what makes it slow."""
-    from alphasynth.planning import table_waits, waits
-    from alphasynth.synthesizer import Synthesizer
-
-    if isinstance(front, Synthesizer):
-        said = waits.expected(front.model, front.mechanism.label).words
-    else:
-        said, tables = "", settings.m * settings.tables_per_draw
-        if table_waits.words_of(front.columns.declared, _most_rows(settings.table, len(table.column_names)), tables):
-            rows = table.count(front.columns.names[0])
-            said = table_waits.words_of(front.columns.declared, rows, tables)
-    if said:
-        typer.echo(f"alphasynth: {said}", err=True)
-
-
-def _most_rows(address: str, columns: int) -> int:
-    """How many rows a text file may have at the most, by its size: to count them is to read it."""
-    path = Path(address)
-    text = path.suffix.lower() in (".csv", ".tsv", ".txt") and path.is_file()
-    return path.stat().st_size // max(columns, 1) if text else ANY_NUMBER
 
 
 def _use_cache() -> None:

@@ -39,6 +39,23 @@ def with_choice(given: Mapping[str, Any]) -> dict[str, Any]:
     return made | {"mechanism": chosen(given).mechanism}
 
 
+def choice_for(formula: Any, family: Any, declared: Mapping[str, Any], epsilon: float | None) -> str:
+    """The name of the mechanism of a synthesizer that was given none; raise `InputError` without an epsilon.
+
+    >>> choice_for("y ~ 1", "poisson", {}, 4), choice_for(["a ~ 1", "b ~ a"], "normal", {}, 4)
+    ('Censored', 'Scored')
+    """
+    if epsilon is None:
+        raise InputError(
+            "a synthesizer must have an epsilon, the policy's budget, which a strict mechanism keeps; or a mechanism "
+            "whose epsilon falls out of the weights, found neither"
+        )
+    of_text = isinstance(formula, str) or (isinstance(formula, Sequence) and all(isinstance(f, str) for f in formula))
+    made = {"formula": formula} if of_text else {"model": formula}
+    named = family if isinstance(family, str | Sequence) else None
+    return str(with_choice(made | {"family": named, "declared": declared, "epsilon": epsilon})["mechanism"])
+
+
 def chosen(given: Mapping[str, Any]) -> Choice:
     """The mechanism for what is declared; nothing of the table is read.
 
@@ -63,5 +80,6 @@ def _listed(value: Any) -> Sequence[str]:
 
 def _few_levels(given: Mapping[str, Any]) -> bool:
     """Whether the one column's levels are declared and few."""
-    declared = [words.partition("=")[2] for words in _listed(given.get("levels"))]
-    return len(declared) == 1 and len(declared[0].split("|")) <= MOST_EXACT_LEVELS
+    numbers = [len(words.partition("=")[2].split("|")) for words in _listed(given.get("levels"))]
+    numbers += [len(facts["levels"]) for facts in given.get("declared", {}).values() if facts.get("levels")]
+    return len(numbers) == 1 and numbers[0] <= MOST_EXACT_LEVELS

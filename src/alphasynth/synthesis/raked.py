@@ -78,7 +78,7 @@ class RakedSynthesizer:
         self,
         columns: Columns | Mapping[str, Declared | Mapping[str, Any]],
         *,
-        m: int,
+        m: int = 1,
         epsilon: float | None = None,
         delta: float | None = None,
         confirm_public: str | Sequence[str] = (),

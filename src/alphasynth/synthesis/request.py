@@ -39,6 +39,7 @@ from alphasynth.synthesis.checks import (
     target_of,
     weights_of,
 )
+from alphasynth.synthesis.choice import choice_for
 from alphasynth.synthesis.confirmation import confirm, refuse
 from alphasynth.synthesis.parameters import as_given, asked_again, in_words, spelled_out
 from alphasynth.tables.frames import IN_USE, require
@@ -55,8 +56,8 @@ class Request:
         formula: str | Sequence[str] | TableModel | Columns,
         *,
         family: str | Sequence[str] | Own | None = None,
-        mechanism: str | Mechanism,
-        m: int,
+        mechanism: str | Mechanism | None = None,
+        m: int = 1,
         epsilon: float | None = None,
         delta: float | None = None,
         public: Sequence[str] = (),
@@ -80,7 +81,7 @@ class Request:
             formula: "response ~ terms" of one column; several, or a `TableModel`, of a chain of columns; `Columns` of
                 a whole table by `Raked`.
             family: The response's family by name, one for each formula, or an `OwnModel`; a `TableModel` has its own.
-            mechanism: By name, or a `Mechanism` of one's own, whose rules then hold its options.
+            mechanism: By name, or one's own, whose rules then hold its options; a strict one that suits unless told.
             m: Draws of parameters to release; epsilon adds up over them.
             epsilon: The total budget of the m draws; without it epsilon falls out of the weights, as in the paper.
             delta: Of a strict mechanism: promise (epsilon, delta), which allows each of many parts more.
@@ -135,12 +136,12 @@ class Request:
         if strange:
             raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {strange[0]!r}")
         given = {name: value for name, value in options.items() if value is not None}
-        of_grid = options_of(*GRID)
         with gathering() as problems:
             with problems:
                 self.model = table_model_of(formula, family, declared or {}, prior)
             with problems:
-                self.mechanism = as_mechanism(mechanism, {n: given[n] for n in given if n not in of_grid})
+                own = {name: given[name] for name in given if name not in options_of(*GRID)}
+                self.mechanism = as_mechanism(mechanism or choice_for(formula, family, declared or {}, epsilon), own)
             unmade = bool(problems)
             with problems:
                 self.m = require_whole("m", m)
@@ -274,10 +275,10 @@ class Request:
             for name in [name for name in self.responses if name in self.public]:
                 problems.say(f"column {name!r} is to be synthesized and must not be declared public")
             if hidden:
+                rule = "covariates must be declared public (--public), since they are released as they are and the"
+                names = ", ".join(map(repr, hidden))
                 problems.say(
-                    "covariates must be declared public (--public), since they are released as they are and the "
-                    f"guarantee does not cover them; found {', '.join(map(repr, hidden))}, not declared so and not a "
-                    "column to synthesize"
+                    f"{rule} guarantee does not cover them; found {names}, not declared so and not synthesized"
                 )
 
     @property
