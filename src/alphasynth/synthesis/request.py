@@ -42,7 +42,7 @@ from alphasynth.synthesis.checks import (
 from alphasynth.synthesis.choice import choice_for
 from alphasynth.synthesis.confirmation import confirm, refuse
 from alphasynth.synthesis.parameters import as_given, asked_again, in_words, spelled_out
-from alphasynth.tables.frames import IN_USE, require
+from alphasynth.tables.frames import IN_USE, require, shown
 
 
 class Request:
@@ -276,10 +276,7 @@ class Request:
                 problems.say(f"column {name!r} is to be synthesized and must not be declared public")
             if hidden:
                 rule = "covariates must be declared public (--public), since they are released as they are and the"
-                names = ", ".join(map(repr, hidden))
-                problems.say(
-                    f"{rule} guarantee does not cover them; found {names}, not declared so and not synthesized"
-                )
+                problems.say(f"{rule} guarantee does not cover them; found {shown(hidden)}, not so and not synthesized")
 
     @property
     def used(self) -> list[str]:
