@@ -275,7 +275,7 @@ class Request:
             for name in [name for name in self.responses if name in self.public]:
                 problems.say(f"column {name!r} is to be synthesized and must not be declared public")
             if hidden:
-                rule = "covariates must be declared public (--public), since they are released as they are and the guarantee"
+                rule = "covariates must be declared public (--public): they are released as they are and the guarantee"
                 problems.say(f"{rule} does not cover them; found {shown(hidden)}, not declared so and not synthesized")
 
     @property
