@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from alphasynth.errors import InputError, require_positive, require_whole
-from alphasynth.planning.distances import COEFFICIENT, Item
+from alphasynth.planning.distances import Item
 from alphasynth.planning.ladder import Climbed, Curve, Rung, climb_all, smoothed
 from alphasynth.privacy.accounting import rho_within
 from alphasynth.privacy.strict_terms import NoisySums
@@ -25,9 +25,6 @@ from alphasynth.tables.opening import as_declared
 if TYPE_CHECKING:
     import pandas as pd
 
-# How many times as far off coefficients are as on stand-ins, whose pairs go together as pools have it: 0.88 to 1.34
-# times on two tables that do not, at two budgets.
-OF_COEFFICIENTS = 1.12
 # Epsilons and deltas that a plan is for, and rungs of its ladders: for each factor of three of rho, and of epsilon.
 EPSILONS, DELTAS = (0.1, 20.0), (1e-12, 1e-4)
 STEP = math.log(3.0)
@@ -161,8 +158,6 @@ def _made(
     ]
     heights = np.array([rung.height for rung in rungs])
     squares = np.array([[np.mean([run.distances[item] ** 2 for run in runs]) for runs in climbed] for item in items])
-    more = np.array([1.0 if public or item.kind != COEFFICIENT else OF_COEFFICIENTS for item in items])
-    squares *= more[:, None] ** 2
     pure = np.array([rung.pure for rung in rungs])
     gaussian, laplace = (
         Curve(heights[of], smoothed(items, heights[of], np.maximum(squares[:, of], NOTHING))) for of in (~pure, pure)
