@@ -75,7 +75,10 @@ def inspect(
         words = [word for option, value in read.items() if value for word in (option, value)]
         words += ["--decimal-comma"] * bool(decimal_comma) + ["--header"] * bool(header) + ["--hive"] * bool(hive)
         shown = "TABLE" if is_database(table) else table  # an address may hold a password
-        start = _Start(suggest, shlex.join(["alphasynth", "synthesize", shown, *words]), split(response) or ())
+        asked = [f"--response={each}" for each in response or ()] + [f"--public={each}" for each in public or ()]
+        again = ["alphasynth", "inspect", shown, *words, *asked, "--suggest", str(suggest)]
+        command = shlex.join(["alphasynth", "synthesize", shown, *words])
+        start = _Start(suggest, command, split(response) or (), again)
         if MODEL in suggest.name.lower():
             _suggest_model(opened, start, split(public) or ())
         elif public:
@@ -103,11 +106,26 @@ def inspect(
 
 
 class _Start(NamedTuple):
-    """Where a suggestion goes, how the command that uses it begins, and which columns matter most."""
+    """Where a suggestion goes, how the command that uses it begins, what matters most, and what was asked for."""
 
     path: Path
     command: str
     response: Sequence[str]
+    again: Sequence[str]
+
+    def is_of_the_rest(self, table: Any, left_out: Sequence[tuple[str, str]]) -> bool:
+        """Whether columns are left out for their commas; if so, say which command reads them."""
+        from alphasynth.suggestions.commas import read_with
+
+        options = read_with(table, left_out)
+        if not options or set(options) <= set(self.again):
+            return False
+        other = " (where they stand before decimals, --decimal-comma)" if "--decimal-comma" not in options else ""
+        typer.echo(
+            f"{self.path} is of the columns without commas alone. Delete it, and say what the commas are{other}:\n"
+            f"{shlex.join([*self.again[:3], *options, *self.again[3:]])}"
+        )
+        return True
 
     def written(
         self, what: str, left_out: Sequence[tuple[str, str]], last: str, facts: str, doubts: Sequence[tuple[str, str]]
@@ -165,6 +183,8 @@ def _suggest_columns(table: Any, start: _Start) -> None:
     columns = counted(len(suggestion.columns.names), "column")
     facts = "Levels, labels, limits, decimals and gaps"
     start.written(f"{columns} declared", suggestion.left_out, last, facts, suggestion.doubts)
+    if start.is_of_the_rest(table, suggestion.left_out):
+        return
     if said := words_of(suggestion.columns.declared, table.count(suggestion.columns.names[0]), TABLES):
         typer.echo(f"With it a run is long: {said}.")
     start.then(["--columns", str(start.path)], ["--delta", "1e-9"], suggestion.unit)
@@ -182,6 +202,8 @@ def _suggest_model(table: Any, start: _Start, public: Sequence[str]) -> None:
     facts = "Levels, labels, limits, decimals, gaps, families and formulas"
     what = f"a model of {counted(len(names), 'column')}"
     start.written(what, suggestion.left_out, last, facts, suggestion.doubts)
+    if start.is_of_the_rest(table, suggestion.left_out):
+        return
     if said := expected(suggestion.model, "BW").words:
         typer.echo(f"With it a run is long: {said}.")
     released = ["--public", ",".join(public)] if public else []

@@ -24,7 +24,7 @@ from alphasynth.suggestions.first_lines import check_header
 from alphasynth.suggestions.identifiers import Identifier, identifier, of_unit, reasons, unit_among
 from alphasynth.suggestions.numbers import FEW_WHOLE, numbers, with_decimals
 from alphasynth.suggestions.panels import Seen, panels
-from alphasynth.suggestions.values import Values, read_values
+from alphasynth.suggestions.values import MOST_LEVELS, Values, read_values
 from alphasynth.tables.declared import FIRST_DAY, HEAPS, SKEWED, Declared, day_of
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.limits import as_floats, day_numbers
@@ -32,7 +32,6 @@ from alphasynth.tables.opening import codebook_of, is_text_file
 from alphasynth.tables.statistical_files import of_codebook
 from alphasynth.tables.text_cells import AS_DATES, COMMAS, have_commas, have_dates
 
-MOST_LEVELS = 1_000  # text with more is left out
 EARLIEST, LATEST = (date(year, 12, 31).toordinal() - FIRST_DAY for year in (1, 9998))
 
 # A column that is called so holds codes where it holds whole numbers; two of them are as good either way.
@@ -165,7 +164,7 @@ def _look(table: Stored, name: str, values: Values, codes: Mapping[Any, str]) ->
     facts = replace(found, missing="model" if gaps else None, read_off=(*_seen(found), "missing"))
     if counts.sum() < FEW_ROWS:
         return _Seen(facts, FEW)
-    doubt = AS_DATES if dated else stretched(facts, present, counts)
+    doubt = AS_DATES if dated else values.messy or stretched(facts, present, counts)
     return _Seen(facts, doubt or ("" if known is None else known.why), known is not None)
 
 

@@ -14,10 +14,13 @@ from alphasynth.tables.gaps import missing
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.limits import as_floats
 from alphasynth.tables.opening import is_text_file
-from alphasynth.tables.text_cells import have_dates
+from alphasynth.tables.text_cells import PARTLY, have_dates, have_some_dates
 
 # How dates are written in text files; a time may follow.
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+)?$"
+
+MOST_LEVELS = 1_000  # text with more is left out
+ALIKE = "values that differ in capitals or blanks alone are levels of their own: write them alike in the table"
 
 
 class Values(NamedTuple):
@@ -46,6 +49,15 @@ class Values(NamedTuple):
             floats = np.asarray(as_floats(self.present))
             return bool((floats == np.floor(floats)).all())
         return pa.types.is_integer(kind) or self.text
+
+    @property
+    def messy(self) -> str:
+        """What is to be said of text that is written in several ways; nothing of other values."""
+        if not self.text:
+            return ""
+        texts = self.present.to_pylist() if len(self.present) <= MOST_LEVELS else []
+        alike = len({" ".join(text.split()).casefold() for text in texts}) < len(texts)
+        return ALIKE if alike else PARTLY if have_some_dates(self.present) else ""
 
     def beside(self, name: str, known: bool) -> Seen:
         """The column as it stands beside others; what is `known` for what it is, is no more looked at."""
