@@ -73,7 +73,7 @@ SAID_OF_COLUMNS = [
     "missing of 'income' must be \"model\" in a whole table",
     "column 'visits' must have levels or limits declared, found neither",
     "constraint 'height < 2' must name declared columns, found 'height'",
-    "response must be declared columns, found 'weight'",
+    "response of the columns file must be declared columns, found 'weight'",
 ]
 
 
@@ -317,3 +317,39 @@ def test_a_fault_of_ours_is_not_gathered():
 
     with pytest.raises(ZeroDivisionError):
         faulty()
+
+
+def said_by(capsys, *options) -> list[str]:
+    """What a run is refused with."""
+    assert run_command(["synthesize", "t.csv", "--out", "run", *options]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    return [line.removeprefix("- ") for line in lines[1:]] or [lines[0].removeprefix("alphasynth: ")]
+
+
+@pytest.mark.parametrize("what", [["--columns", "columns.toml"], ["--formula", "visits ~ 1", "--family", "poisson"]])
+def test_numbers_beside_a_mechanism_that_there_is_not(tmp_path, monkeypatch, capsys, what):
+    monkeypatch.chdir(tmp_path)
+    wrong = ["--mechanism", "Rakedd", "--format", "pdf", "--epsilon", "-4", "--delta", "2", "--m", "0"]
+    expected = ["--mechanism must be one of", "--format must be one of", "--m must be", "--epsilon must be"]
+    assert begins(said_by(capsys, *what, *wrong), [*expected, "--delta must be"])
+
+
+def test_keys_of_files_go_by_their_names_and_not_by_options(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"sex": ["f", "m"] * 40}).to_csv("t.csv", index=False)
+    columns = '[column.sex]\nlevels = ["f", "m"]\n'
+    Path("columns.toml").write_text(f'response = ["wage"]\ninteractions = ["sex:age"]\n{columns}')
+    asked = ["--columns", "columns.toml", "--epsilon", "4"]
+    assert said_by(capsys, *asked) == [
+        "response of the columns file must be declared columns, found 'wage'",
+        "interactions of the columns file must be two declared columns with a colon, age:sex, found 'sex:age'",
+    ]
+    Path("columns.toml").write_text(columns)
+    assert said_by(capsys, *asked, "--response", "wage") == ["--response must be declared columns, found 'wage'"]
+
+
+def test_what_is_declared_within_a_column_of_a_model_is_shown_its_place():
+    content = {"column": [{"formula": "age ~ 1", "family": "normal", "limits": [0, 110], "fancy": 1}]}
+    said = sentences(lambda: TableModel.parse(content))
+    assert "found 'limits' for 'age ~ 1' (what is declared of it stands under [declared_public.age])" in said[1]
+    assert said[0].endswith("found 'fancy' for 'age ~ 1'")

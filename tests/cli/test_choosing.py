@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
@@ -14,10 +15,11 @@ import pytest
 import typer
 
 from alphasynth.cli.app import app
-from alphasynth.cli.choose import Promise, What, Who, advise
+from alphasynth.cli.choose import PERSONS, Promise, What, Who, advise
 from alphasynth.cli.short_help import SHOWN
+from alphasynth.runs.interruption import INTERRUPTED
 from alphasynth.synthesis.choice import chosen
-from command_line import run
+from command_line import run, visits
 
 POISSON = ["--formula", "visits ~ 1", "--family", "poisson"]
 LISTED = re.compile(r"^│ (?:\*  | {0,3})--([\w-]+)", re.MULTILINE)
@@ -91,7 +93,7 @@ def test_help_shows_what_people_need_in_groups(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     assert run("synthesize", "--help") == 0
     short = capsys.readouterr().out
-    assert len(SHOWN["synthesize"]) <= 14
+    assert len(LISTED.findall(short)) == 1 + len(SHOWN["synthesize"]) <= 11, "ten, and --help"
     assert all(f"─ {group} ─" in short for group in set(SHOWN["synthesize"].values()))
     assert "--help-all" in short
     assert run("synthesize", "--help-all") == 0
@@ -138,22 +140,53 @@ def test_what_help_shows_are_options(command, capsys, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize(("who", "what", "promise"), list(product(Who, What, Promise)))
 def test_every_advice_is_a_command_that_runs(alone, who, what, promise):
-    """With the user's names in place of the capitals; an estimate is never advised for publication."""
+    """As it is printed, but for a family in place of FAMILY; an estimate is never advised for publication."""
     rng = np.random.default_rng(1)
     age, sex = rng.integers(18, 80, 200), rng.choice(["f", "m"], 200)
     made = pd.DataFrame({"AGE": age, "SEX": sex, "COLUMN": rng.negative_binomial(3, 0.2, 200)})
     made.to_csv("my table.csv", index=False)
     advice = advise(who, what, promise, "my table.csv")
     for command in advice.commands:
-        words = shlex.split(command)
+        words = shlex.split(command.replace("FAMILY", "negative_binomial"))
         assert words[0] == "alphasynth"
-        extra = ["--confirm-public", "all"] if "--columns" in words else []
-        less = ["--no-report"] if words[1] == "synthesize" else []
-        assert run(*words[1:], *extra, *less) == 0, command
+        assert run(*words[1:]) == 0, command
     strict = guarantee()["scope"] == "strict"
     assert strict or promise is Promise.THIS
+    assert guarantee()["m"] == (5 if what is What.TABLE else 1)
     warned = any("Do not publish" in sentence for sentence in advice.words)
     assert warned == (who is Who.ANYONE and not strict)
+
+
+@pytest.mark.parametrize(("who", "what", "promise"), list(product(Who, What, Promise)))
+def test_every_advice_says_whose_rows_they_are_and_what_stands_for_yours(who, what, promise):
+    advice = advise(who, what, promise, "t.csv")
+    assert PERSONS in advice.words
+    named = set(re.findall("[A-Z]{3,}", " ".join(advice.commands)))
+    assert all(any(name in words for words in advice.words) for name in named)
+    assert ("FAMILY" in named) == (what is not What.TABLE)
+    assert any("--confirm-public all" in command for command in advice.commands) == (what is What.TABLE)
+
+
+def test_the_end_of_the_input_is_an_interruption(alone, capsys, monkeypatch):
+    monkeypatch.setattr("alphasynth.cli.choose.can_ask", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert run("choose") == INTERRUPTED
+    assert capsys.readouterr().err.strip() == "alphasynth: interrupted; nothing was written"
+
+
+def test_an_answer_that_there_is_not(alone, capsys):
+    assert run("choose", "--who", "me") == 2
+    assert capsys.readouterr().err == "alphasynth: --who must be one of anyone, partners, inside, found 'me'\n"
+
+
+def test_the_example_of_help_runs(alone, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    visits(200).drop(columns="name").to_parquet("visits.parquet")
+    assert run("inspect", "visits.parquet", "--suggest", "columns.toml") == 0
+    assert run("synthesize", "--help") == 0
+    shown = capsys.readouterr().out
+    command = re.search("Example: alphasynth (synthesize .* --out run)", shown)
+    assert run(*shlex.split(command[1])) == 0
 
 
 def test_three_questions(alone, capsys, monkeypatch):

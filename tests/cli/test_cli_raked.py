@@ -46,7 +46,7 @@ def synthesize(table, *more, out="run"):
 def test_from_a_file_to_pages_and_again(visits, capsys):
     assert run("inspect", visits, "--suggest", "columns.toml") == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "--columns columns.toml --epsilon 4" in shown
+    assert "--columns columns.toml --epsilon 2 " in shown, "of a row; a person has two"
     assert "--unit person --max-rows 2" in shown
     assert set(Columns.read(Path("columns.toml")).names) == {"sex", "visits", "born", "income"}
     assert synthesize(visits, "--delta", "1e-6") != 0

@@ -213,6 +213,15 @@ def test_rows_in_the_order_of_any_synthesized_column_are_refused(tmp_path):
         Synthesizer(model, mechanism="LW", m=1, public=["region"]).fit(open_table(str(tmp_path / "t.parquet")))
 
 
+def test_rows_with_gaps_are_dropped_from_a_file_without_public_columns(tmp_path):
+    pd.DataFrame({"age": [3.0, np.nan, 4.0, 5.0] * 40, "y": range(160)}).to_csv(tmp_path / "t.csv", index=False)
+    declared = {"age": {"missing": "drop"}}
+    front = Synthesizer(
+        "age ~ 1", family="poisson", declared=declared, mechanism="Unweighted", m=1, seed=2, num_draws=200
+    )
+    assert front.fit(open_table(tmp_path / "t.csv")).guarantee_.n == 120
+
+
 def test_a_strict_mechanism_drops_no_rows(model):
     declared = {**model.declared, "age": Declared(limits=(18.0, 90.0), missing="drop")}
     with pytest.raises(InputError, match="must not drop rows with gaps"):

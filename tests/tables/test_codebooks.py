@@ -64,7 +64,7 @@ def test_codes_of_the_codebook_are_levels_whether_they_occur_or_not(survey):
 
 def test_numbers_of_which_few_codes_have_words_stay_numbers(survey):
     declared = suggest_columns(open_table("t.sav")).columns.declared
-    assert (declared["age"].limits, declared["age"].labels) == ((0.0, 100.0), ())
+    assert (declared["age"].limits, declared["age"].labels) == ((10.0, 100.0), ())
 
 
 def test_stata_too(survey):

@@ -132,6 +132,7 @@ def test_missing_values_are_counted_whatever_stands_for_them(tmp_path, word):
     with pytest.raises(InputError, match="column 'y' must have no missing values, found 2") as error:
         read(path, ["y"])
     assert SECRET not in str(error.value)
+    assert "--missing NAME=model; alphasynth inspect TABLE --suggest columns.toml" in str(error.value)
 
 
 @pytest.mark.parametrize(

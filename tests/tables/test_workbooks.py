@@ -184,3 +184,15 @@ def test_commands_take_a_sheet(visits, capsys):
     assert "120 rows" in capsys.readouterr().out
     assert run("inspect", "two.xlsx") == 2
     assert "there are 'people', 'notes'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("sheet", "found"), [("empty", "found an empty sheet"), ("names", "names, found none")])
+def test_a_sheet_without_values_names_the_others(tmp_path, sheet, found):
+    book = tmp_path / "t.xlsx"
+    write_workbook(book, {"empty": [], "names": [["a", "b"]], "people": [["a"], [1]]})
+    others = {"empty": "; there are 'names', 'people'", "names": "; there are 'empty', 'people'"}[sheet]
+    with pytest.raises(InputError, match=f"{found}{others}$"):
+        open_table(f"{book}::{sheet}")
+    write_workbook(book, {"names": [["a", "b"]]})
+    with pytest.raises(InputError, match=r"found none$"):
+        open_table(book)

@@ -55,7 +55,8 @@ COMMANDS: dict[Callable[..., Any], str] = {
     report: "report run",
     explore: "explore run",
     study: "study contraction --size paper --out contraction",
-    run: "synthesize visits.parquet --columns columns.toml --epsilon 4 --delta 1e-9 --out run",
+    run: "synthesize visits.parquet --columns columns.toml --confirm-public all --epsilon 4 --delta 1e-9 --m 5 "
+    "--out run",
     with_options(audit, options_of(run, AUDITED)): "audit salaries.csv --formula 'salary ~ 1' --family "
     "negative_binomial --mechanism LW --canary 100000",
     with_options(compare, options_of(run, COMPARED)): "compare --twin mean=100,phi=12,rows=1000 --formula 'y ~ 1' "

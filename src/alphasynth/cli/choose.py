@@ -62,6 +62,16 @@ QUESTIONS: dict[type[StrEnum], tuple[str, dict[StrEnum, str]]] = {
     ),
 }
 COVARIATES = """'COLUMN ~ AGE + C(SEX, levels=["f", "m"])' --public AGE,SEX"""
+FILL_IN = (
+    "Put your column's name for COLUMN, and for FAMILY what it is like: negative_binomial or poisson of counts (the "
+    "first command says which), bernoulli of two levels, categorical or ordinal of more (with --levels), log_normal, "
+    "gamma or normal of amounts (with --range)."
+)
+PUBLIC = "AGE and SEX stand for your public columns, which are published as they are."
+PERSONS = (
+    "Each row counts as one person. Where a person has several rows, add --unit COLUMN --max-rows N, with the column "
+    "that tells persons apart, and divide --epsilon by N: it is of one row."
+)
 Answer = TypeVar("Answer", bound=StrEnum)
 
 
@@ -78,24 +88,29 @@ def advise(who: Who, what: What, promise: Promise, table: str) -> Advice:
     strict = promise is Promise.EVERY
     if what is What.TABLE:
         look = f"alphasynth inspect {name} --suggest columns.toml"
-        run = f"alphasynth synthesize {name} --columns columns.toml --epsilon 4 --delta 1e-9 --out run"
+        run = (
+            f"alphasynth synthesize {name} --columns columns.toml --confirm-public all --epsilon 4 --delta 1e-9 --m 5 "
+            "--out run"
+        )
         words = [
             "Look at columns.toml between the two: levels and limits that were read off the table are public only if "
-            "you say so (edit them, or --confirm-public all)."
+            "you say so. Edit them first; --confirm-public all says that all of it may be told."
         ]
         if not strict:
             words.append("Whole tables are made by a strict mechanism (Raked): better than an estimate, and faster.")
-        return Advice((look, run), (*words, *_seen_by(who, strict=True)))
+        return Advice((look, run), (*words, PERSONS, *_seen_by(who, strict=True)))
     formula = "'COLUMN ~ 1'" if what is What.COLUMN else COVARIATES
-    run = f"alphasynth synthesize {name} --formula {formula} --family negative_binomial"
+    look = f"alphasynth inspect {name}"
+    run = f"alphasynth synthesize {name} --formula {formula} --family FAMILY"
+    words = [FILL_IN] if what is What.COLUMN else [FILL_IN, PUBLIC]
     if strict:
-        fits = "Counts are negative_binomial; alphasynth inspect TABLE suggests a family for each column."
-        return Advice((f"{run} --epsilon 4 --out run",), (fits, *_seen_by(who, strict)))
+        return Advice((look, f"{run} --epsilon 4 --out run"), (*words, PERSONS, *_seen_by(who, strict)))
     paper = (
         "LW_final is the paper's likelihood-weighted mechanism with re-weighting. Its epsilon is an estimate for this "
-        "table: the run audits it, and confidential/report.html says what that found.",
+        "table: the run audits it, and confidential/report.html says what that found."
     )
-    return Advice((f"{run} --mechanism LW_final --epsilon 10 --out run",), (*paper, *_seen_by(who, strict)))
+    run = f"{run} --mechanism LW_final --epsilon 10 --out run"
+    return Advice((look, run), (*words, paper, PERSONS, *_seen_by(who, strict)))
 
 
 def _seen_by(who: Who, strict: bool) -> tuple[str, ...]:

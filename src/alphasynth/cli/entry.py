@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import warnings
 from typing import Any
@@ -22,7 +23,7 @@ from alphasynth.errors import (
     in_lines,
     place,
 )
-from alphasynth.runs.interruption import SIGNALS, Left
+from alphasynth.runs.interruption import INTERRUPTED, SIGNALS, Left
 
 BAD_INPUT, FAILED = 2, 1
 
@@ -50,8 +51,10 @@ def _run(arguments: list[str]) -> int:
     try:
         code = app(arguments, prog_name="alphasynth", standalone_mode=False)
         return code if isinstance(code, int) else 0
+    except typer.Abort:  # a question that nobody answered: the end of the input, Ctrl-C
+        return _fail(f"interrupted; {Left.NOTHING.value}", INTERRUPTED)
     except typer.TyperException as error:
-        sentence = " ".join(error.format_message().split())
+        sentence = _in_our_words(" ".join(error.format_message().split()))
         return _fail(sentence, BAD_INPUT) if sentence else BAD_INPUT  # a command alone has shown its help
     except InputError as error:
         return _fail(f"{in_lines([_spoken(sentence) for sentence in error.sentences])}{_spent(error)}", BAD_INPUT)
@@ -62,6 +65,18 @@ def _run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001
         # A message from deep inside may quote a confidential value; where it happened does not.
         return _fail(f"{place(error)}, which is a fault of alphasynth's{_left(arguments, error)}", FAILED)
+
+
+def _in_our_words(sentence: str) -> str:
+    """What the parser says of an option with a few answers: name, rule, what was found.
+
+    >>> _in_our_words("Invalid value for '--who': Value error, 'me' is not one of 'anyone', 'inside'.")
+    "--who must be one of anyone, inside, found 'me'"
+    """
+    said = re.fullmatch(r"Invalid value for '(\S+).*': (?:Value error, )?(.+) is not one of (.+?)[.]?", sentence)
+    if said is None:
+        return sentence.replace("Value error, ", "")
+    return f"{said[1]} must be one of {said[3].replace(chr(39), '')}, found {said[2]}"
 
 
 def _left(arguments: list[str], error: BaseException) -> str:

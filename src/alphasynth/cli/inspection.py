@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
+from decimal import ROUND_DOWN, Decimal
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -22,6 +23,12 @@ from alphasynth.runs.settings import Settings
 MODEL = "model"
 # How many synthetic tables the command that goes on asks for.
 TABLES = 5
+# The epsilon of a person in that command, and how many digits that of a row has where a person has several.
+EPSILON, DIGITS = 4, 3
+ONE_ROW = (
+    "Each row counts as one person; where a person has several, add --unit COLUMN --max-rows N, and divide --epsilon "
+    "by N."
+)
 
 
 def inspect(
@@ -68,7 +75,10 @@ def inspect(
         words = [word for option, value in read.items() if value for word in (option, value)]
         words += ["--decimal-comma"] * bool(decimal_comma) + ["--header"] * bool(header) + ["--hive"] * bool(hive)
         shown = "TABLE" if is_database(table) else table  # an address may hold a password
-        start = _Start(suggest, shlex.join(["alphasynth", "synthesize", shown, *words]), split(response) or ())
+        asked = [f"--response={each}" for each in response or ()] + [f"--public={each}" for each in public or ()]
+        again = ["alphasynth", "inspect", shown, *words, *asked, "--suggest", str(suggest)]
+        command = shlex.join(["alphasynth", "synthesize", shown, *words])
+        start = _Start(suggest, command, split(response) or (), again)
         if MODEL in suggest.name.lower():
             _suggest_model(opened, start, split(public) or ())
         elif public:
@@ -96,11 +106,26 @@ def inspect(
 
 
 class _Start(NamedTuple):
-    """Where a suggestion goes, how the command that uses it begins, and which columns matter most."""
+    """Where a suggestion goes, how the command that uses it begins, what matters most, and what was asked for."""
 
     path: Path
     command: str
     response: Sequence[str]
+    again: Sequence[str]
+
+    def is_of_the_rest(self, table: Any, left_out: Sequence[tuple[str, str]]) -> bool:
+        """Whether columns are left out for their commas; if so, say which command reads them."""
+        from alphasynth.suggestions.commas import read_with
+
+        options = read_with(table, left_out)
+        if not options or set(options) <= set(self.again):
+            return False
+        other = " (where they stand before decimals, --decimal-comma)" if "--decimal-comma" not in options else ""
+        typer.echo(
+            f"{self.path} is of the columns without commas alone. Delete it, and say what the commas are{other}:\n"
+            f"{shlex.join([*self.again[:3], *options, *self.again[3:]])}"
+        )
+        return True
 
     def written(
         self, what: str, left_out: Sequence[tuple[str, str]], last: str, facts: str, doubts: Sequence[tuple[str, str]]
@@ -115,13 +140,36 @@ class _Start(NamedTuple):
         typer.echo(
             f"{facts} were read off the table, and are listed so (read_off_the_table): check that they may be told, "
             "take out of the file what may not, and confirm the rest. A strict mechanism refuses what nobody has "
-            "confirmed. Then:"
+            "confirmed."
         )
 
-    def then(self, options: Sequence[str], unit: tuple[str, int] | None) -> None:
-        """Say which command makes tables of it."""
-        units = [] if unit is None else ["--unit", unit[0], "--max-rows", str(unit[1])]
-        typer.echo(f"{self.command} {shlex.join([*options, '--confirm-public', 'all', *units])} --out RUN")
+    def then(self, options: Sequence[str], delta: Sequence[str], unit: tuple[str, int] | None) -> None:
+        """Say whose promise it is, and which command makes tables: with a unit its epsilon is a person's in all."""
+        name, rows = unit or ("", 1)
+        epsilon = epsilon_of_row(EPSILON, rows)
+        units = [] if unit is None else ["--unit", name, "--max-rows", str(rows)]
+        if unit is None:
+            typer.echo(ONE_ROW)
+        else:
+            typer.echo(
+                f"Each value of {name} counts as one person, of whom at most {counted(rows, 'row')} take part: "
+                f"--epsilon {epsilon} is of one row, and {rows} times that, at most {EPSILON}, is the person's, which "
+                "guarantee.json states. Where each row is a person of its own, leave --unit and --max-rows out, and "
+                f"say --epsilon {EPSILON}."
+            )
+        words = [*options, "--epsilon", epsilon, *delta, "--m", str(TABLES), "--confirm-public", "all", *units]
+        typer.echo(f"Then:\n{self.command} {shlex.join(words)} --out RUN")
+
+
+def epsilon_of_row(epsilon: int, rows: int) -> str:
+    """What a row may cost of a person's epsilon, who has so many rows: digits that are rounded down.
+
+    >>> epsilon_of_row(4, 5), epsilon_of_row(4, 7), epsilon_of_row(4, 300)
+    ('0.8', '0.571', '0.0133')
+    """
+    share = Decimal(epsilon) / rows
+    step = Decimal(1).scaleb(share.adjusted() + 1 - DIGITS)
+    return f"{share.quantize(step, ROUND_DOWN).normalize():f}"
 
 
 def _suggest_columns(table: Any, start: _Start) -> None:
@@ -135,10 +183,11 @@ def _suggest_columns(table: Any, start: _Start) -> None:
     columns = counted(len(suggestion.columns.names), "column")
     facts = "Levels, labels, limits, decimals and gaps"
     start.written(f"{columns} declared", suggestion.left_out, last, facts, suggestion.doubts)
+    if start.is_of_the_rest(table, suggestion.left_out):
+        return
     if said := words_of(suggestion.columns.declared, table.count(suggestion.columns.names[0]), TABLES):
         typer.echo(f"With it a run is long: {said}.")
-    words = ["--columns", str(start.path), "--epsilon", "4", "--delta", "1e-9", "--m", str(TABLES)]
-    start.then(words, suggestion.unit)
+    start.then(["--columns", str(start.path)], ["--delta", "1e-9"], suggestion.unit)
 
 
 def _suggest_model(table: Any, start: _Start, public: Sequence[str]) -> None:
@@ -151,8 +200,11 @@ def _suggest_model(table: Any, start: _Start, public: Sequence[str]) -> None:
     names = suggestion.model.names
     last = f"Last comes {names[-1]!r}, which may depend on all before it; --response NAME puts another there."
     facts = "Levels, labels, limits, decimals, gaps, families and formulas"
-    start.written(f"a model of {counted(len(names), 'column')}", suggestion.left_out, last, facts, ())
+    what = f"a model of {counted(len(names), 'column')}"
+    start.written(what, suggestion.left_out, last, facts, suggestion.doubts)
+    if start.is_of_the_rest(table, suggestion.left_out):
+        return
     if said := expected(suggestion.model, "BW").words:
         typer.echo(f"With it a run is long: {said}.")
     released = ["--public", ",".join(public)] if public else []
-    start.then(["--model", str(start.path), *released, "--epsilon", "4", "--m", str(TABLES)], suggestion.unit)
+    start.then(["--model", str(start.path), *released], [], suggestion.unit)

@@ -15,8 +15,8 @@ TABLE, PROMISE, OUT = "The table", "The promise", "What comes out"
 # By command, what is shown and in which group; arguments are shown always.
 SHOWN: dict[str, dict[str, str]] = {
     "synthesize": {
-        **dict.fromkeys(("columns", "confirm_public", "model", "formula", "family", "public", "decimal_comma"), TABLE),
-        **dict.fromkeys(("epsilon", "delta", "unit", "max_rows", "mechanism"), PROMISE),
+        **dict.fromkeys(("columns", "confirm_public", "formula", "family"), TABLE),
+        **dict.fromkeys(("epsilon", "delta", "unit", "max_rows"), PROMISE),
         **dict.fromkeys(("m", "out"), OUT),
     },
     "audit": {
@@ -40,8 +40,11 @@ SHORT = {
     "mechanism": f"{', '.join(MECHANISMS)}; a strict one is chosen where none is named.",
 }
 MORE = f"All options, and what each choice means: {ALL}."
-# Options that a command takes as `inspect` did, where it was told them.
-AS_INSPECTED = {"synthesize": "As told to inspect: --delimiter, --encoding, --thousands, --header, --hive."}
+# What else a command takes that is often wanted: options that `inspect` was told, and others by their names alone.
+BESIDE = {
+    "synthesize": "As told to inspect: --delimiter, --encoding, --decimal-comma, --thousands, --header, --hive. "
+    "Models: --model, --public, --mechanism."
+}
 
 
 class ShortHelp(TyperCommand):
@@ -73,7 +76,7 @@ class ShortHelp(TyperCommand):
             parameter.hidden = parameter.name not in shown
             parameter.rich_help_panel = shown.get(parameter.name or "")  # type: ignore[attr-defined]
             parameter.help = SHORT.get(parameter.name or "", parameter.help)  # type: ignore[attr-defined]
-        self.epilog = "\n\n".join([AS_INSPECTED.get(self.name or "", ""), MORE, said or ""]).strip()
+        self.epilog = "\n\n".join([BESIDE.get(self.name or "", ""), MORE, said or ""]).strip()
         try:
             yield
         finally:

@@ -11,7 +11,7 @@ from alphasynth.errors import found, gathering, require_positive
 from alphasynth.models.families import FAMILIES, OWN_TRAITS, Family, Own
 from alphasynth.models.formula import Formula
 from alphasynth.models.formula_text import response_in
-from alphasynth.tables.declared import READ_OFF, Declared, marks_of
+from alphasynth.tables.declared import FACTS, READ_OFF, Declared, marks_of
 from alphasynth.tables.gaps import indicator_of
 
 # What may be read off the table of a column's model; of a column that is not in the model, that it was left out.
@@ -92,7 +92,9 @@ def column_of(entry: Mapping[str, Any], declared: Mapping[str, Any]) -> ColumnMo
     of = f" for {formula!r}" if isinstance(formula, str) else ""
     with gathering() as problems:
         for name in sorted(set(entry) - {"formula", "family", "budget", READ_OFF}):
-            problems.say(f"a column of a model has a formula, a family and a budget, found {name!r}{of}")
+            where = f"[declared_public.{response_in(formula) or 'NAME'}]"
+            there = f" (what is declared of it stands under {where})" if name in FACTS else ""
+            problems.say(f"a column of a model has a formula, a family and a budget, found {name!r}{of}{there}")
         for name, value in (("formula", formula), ("family", family)):
             if not isinstance(value, str):
                 what = found(value) if name in entry else "none"

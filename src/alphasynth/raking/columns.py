@@ -147,22 +147,24 @@ class Columns:
             with problems:
                 columns = problems.rest = cls.of(entries, texts[CONSTRAINTS], left_out, weight)
             with problems:
-                cls.check_response(texts[RESPONSE], texts[INTERACTIONS], list(entries))
+                cls.check_response(texts[RESPONSE], texts[INTERACTIONS], list(entries), " of the columns file")
         return columns.with_response(texts[RESPONSE], texts[INTERACTIONS])
 
     @staticmethod
-    def check_response(response: Sequence[str], interactions: Sequence[str], names: Sequence[str]) -> None:
-        """Refuse columns that matter most, and products of two, of which one is not declared."""
+    def check_response(
+        response: Sequence[str], interactions: Sequence[str], names: Sequence[str], where: str = ""
+    ) -> None:
+        """Refuse columns that matter most, and products of two, of which one is not declared; `where` they stand."""
         with gathering() as problems:
             for name in response:
                 if name not in names:
-                    problems.say(f"response must be declared columns, found {found(name)}")
+                    problems.say(f"{RESPONSE}{where} must be declared columns, found {found(name)}")
             for text in interactions:
                 with problems:
-                    both = two_columns(text, names)
+                    both = two_columns(text, names, where)
                     if set(response or names) <= set(both):
                         other = "response" if response else "column"
-                        rule = f"interactions must be measured with a {other} that is none of the two"
+                        rule = f"{INTERACTIONS}{where} must be measured with a {other} that is none of the two"
                         problems.say(f"{rule}, found no other beside {text!r}")
 
     def with_response(self, response: Sequence[str], interactions: Sequence[str]) -> Columns:
@@ -266,7 +268,7 @@ def _facts(name: str, given: Declared | Mapping[str, Any]) -> Declared:
     return facts
 
 
-def two_columns(text: str, names: Sequence[str]) -> tuple[str, str]:
+def two_columns(text: str, names: Sequence[str], where: str = "") -> tuple[str, str]:
     """The two columns of an interaction, of which a name may hold a colon itself; raise `InputError`.
 
     >>> two_columns("age:sex", ["sex", "age"])
@@ -276,5 +278,5 @@ def two_columns(text: str, names: Sequence[str]) -> tuple[str, str]:
     both = [(text[:place].strip(), text[place + 1 :].strip()) for place in places]
     known = [each for each in both if set(each) <= set(names) and each[0] != each[1]]
     if len(known) != 1:
-        raise InputError(f"interactions must be two declared columns with a colon, age:sex, found {text!r}")
+        raise InputError(f"{INTERACTIONS}{where} must be two declared columns with a colon, age:sex, found {text!r}")
     return known[0]

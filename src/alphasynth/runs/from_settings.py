@@ -7,22 +7,20 @@ from pathlib import Path
 from typing import Any, cast
 
 from alphasynth.catalogue import MechanismOptions
-from alphasynth.errors import InputError, gathering, require_whole
+from alphasynth.errors import InputError, gathering
 from alphasynth.inference.automatic import Automatic
 from alphasynth.inference.grid import Grid
 from alphasynth.inference.laplace import Laplace
 from alphasynth.inference.nuts import Nuts
 from alphasynth.inference.sampler import Sampler
 from alphasynth.likelihoods.files import read_weights
-from alphasynth.mechanisms.fit import check_settings
 from alphasynth.mechanisms.named import CONTRIBUTIONS
 from alphasynth.models.coefficient_priors import CoefficientPrior, LkjPrior, NormalPrior, ScaleMixturePrior
 from alphasynth.models.table_model import Legible, TableModel
 from alphasynth.raking.columns import Columns
 from alphasynth.raking.exact import exact_of
-from alphasynth.runs.settings import Settings
+from alphasynth.runs.settings import Settings, check_numbers
 from alphasynth.suggestions.first_lines import check_header
-from alphasynth.synthesis.checks import positive_or_none, small_delta
 from alphasynth.synthesis.confirmation import check_rest
 from alphasynth.synthesis.raked import RakedSynthesizer
 from alphasynth.synthesizer import Synthesizer
@@ -75,21 +73,6 @@ def _check_values(rest: Legible | Columns | None, table: FileTable | DatabaseTab
             exact_of(sound, as_declared(table, sound.declared), sound.names)
 
 
-def _check_numbers(settings: Settings) -> None:
-    """Refuse numbers that suit nothing, where what they are for cannot be made."""
-    with gathering() as problems:
-        for name, least in (("m", 1), ("rows", 1), ("tables_per_draw", 1), ("seed", 0)):
-            with problems:
-                value = getattr(settings, name)
-                _ = value if value is None else require_whole(name, value, least)
-        with problems:
-            positive_or_none("epsilon", settings.epsilon)
-        with problems:
-            _ = settings.delta if settings.delta is None else small_delta(settings.delta)
-        with problems:
-            check_settings(Automatic(), settings.draws, settings.thresh)
-
-
 def raked_of(settings: Settings) -> RakedSynthesizer:
     """The front of whole tables with these settings; it refuses what cannot go together."""
     assert settings.columns is not None
@@ -98,7 +81,7 @@ def raked_of(settings: Settings) -> RakedSynthesizer:
             columns = problems.rest = Columns.read(Path(settings.columns))
         if problems:
             with problems:
-                _check_numbers(settings)
+                check_numbers(settings)
             check_rest(problems.rest, settings.confirm_public, strict=True)
             problems.refuse()
         return RakedSynthesizer(
@@ -128,7 +111,7 @@ def synthesizer_of(settings: Settings) -> Synthesizer:
                 problems.rest = Legible(made, (*made.names, *made.inputs))
         if problems:
             with problems:
-                _check_numbers(settings)
+                check_numbers(settings)
             sound = None if problems.rest is None else problems.rest.model
             check_rest(sound, settings.confirm_public, settings.mechanism in CONTRIBUTIONS)
             problems.refuse()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from alphasynth.catalogue import FAMILIES, FORMATS, MECHANISMS, OF_COLUMNS, OPTIONS, PRIORS, SAMPLERS
-from alphasynth.errors import InputError, found
+from alphasynth.errors import InputError, found, gathering, require_whole
 from alphasynth.synthesis.choice import with_choice
 
 # Settings that say what a model file says.
@@ -75,7 +75,6 @@ class Settings:
     def of(cls, given: Mapping[str, Any]) -> Settings:
         """Settings from those given; raise `InputError` for what is missing, unknown or of the wrong type."""
         check_types(given)
-        _check_whole_table(given)
         lacks = given.get("columns") is None and given.get("model") is None and given.get("formula") is None
         given = given if lacks else with_choice(given)
         needed = [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
@@ -87,13 +86,20 @@ class Settings:
             words = ", ".join(option(name) for name in sorted(missing, key=order.index))
             beside = " (or --model, or --columns for a whole table)" if "formula" in missing else ""
             start = "; alphasynth inspect TABLE --suggest columns.toml writes a start" if "formula" in missing else ""
+            _check_whole_table(given)
             raise InputError(f"a run needs {words}{beside}, found none{start}")
         values: dict[str, Any] = {
             name: _several(name, value) if isinstance(value, list | tuple) else value for name, value in given.items()
         }
         options = {name: values.pop(name) for name in OPTIONS if name in values}
         settings = cls(**values, options={name: value for name, value in options.items() if value not in (None, ())})
-        _check_choices(settings)
+        with gathering() as problems:
+            with problems:
+                _check_whole_table(given)
+            with problems:
+                _check_choices(settings)
+            if problems:
+                check_numbers(settings)
         return settings
 
     @property
@@ -192,11 +198,30 @@ def _check_whole_table(given: Mapping[str, Any]) -> None:
         )
     if given.get("columns") is None:
         return
-    if "mechanism" in given and not raked:
+    if given.get("mechanism") in MECHANISMS and not raked:
         raise InputError(f"--columns must have --mechanism {OF_COLUMNS[0]}, found {found(given['mechanism'])}")
     beside = [name for name in (*OF_MODELS, "model", "public", "survey_weights", "prior") if given.get(name)]
     if beside:
         raise InputError(f"--columns says all of a whole table, found {option(beside[0])} beside it")
+
+
+def check_numbers(settings: Settings) -> None:
+    """Refuse numbers that suit nothing, where what they are for cannot be made."""
+    from alphasynth.inference.automatic import Automatic
+    from alphasynth.mechanisms.fit import check_settings
+    from alphasynth.synthesis.checks import positive_or_none, small_delta
+
+    with gathering() as problems:
+        for name, least in (("m", 1), ("rows", 1), ("tables_per_draw", 1), ("seed", 0)):
+            with problems:
+                value = getattr(settings, name)
+                _ = value if value is None else require_whole(name, value, least)
+        with problems:
+            positive_or_none("epsilon", settings.epsilon)
+        with problems:
+            _ = settings.delta if settings.delta is None else small_delta(settings.delta)
+        with problems:
+            check_settings(Automatic(), settings.draws, settings.thresh)
 
 
 def _check_model(settings: Settings) -> None:
@@ -212,21 +237,29 @@ def _check_model(settings: Settings) -> None:
 
 
 def _check_choices(settings: Settings) -> None:
-    _check_model(settings)
+    """Refuse what is none of the names that there are, whatever else is wrong."""
     families = settings.family if isinstance(settings.family, tuple) else (settings.family,)
     chosen: list[tuple[str, str | None, dict[str, str]]] = [("family", each, FAMILIES) for each in families]
     chosen += [("mechanism", settings.mechanism, MECHANISMS), ("sampler", settings.sampler, SAMPLERS)]
     chosen.append(("format", settings.format, FORMATS))
-    for name, value, names in chosen:
-        if value is not None and value not in names:
-            near = [name for name in names if name.casefold().replace("_", "") == value.casefold().replace("_", "")]
-            near = near or get_close_matches(value, names, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise InputError(f"{option(name)} must be one of {', '.join(names)}, found {found(value)}{hint}")
-    if settings.dataset is not None and not settings.dataset.strip():
-        raise InputError("--dataset must be a name, found nothing but spaces")
-    for name, value in settings.options.items():
-        if OPTIONS[name].kept == float | str and isinstance(value, str) and value != "auto":
-            raise InputError(f"{option(name)} must be auto or a number, found {found(value)}")
-    if settings.prior is not None and settings.prior.split(":")[0] not in {name.split(":")[0] for name in PRIORS}:
-        raise InputError(f"--prior must be one of {', '.join(PRIORS)}, found {found(settings.prior)}")
+    with gathering() as problems:
+        with problems:
+            _check_model(settings)
+        for name, value, names in chosen:
+            if value is not None and value not in names:
+                rule = f"{option(name)} must be one of {', '.join(names)}"
+                problems.say(f"{rule}, found {found(value)}{_near(value, names)}")
+        if settings.dataset is not None and not settings.dataset.strip():
+            problems.say("--dataset must be a name, found nothing but spaces")
+        for name, value in settings.options.items():
+            if OPTIONS[name].kept == float | str and isinstance(value, str) and value != "auto":
+                problems.say(f"{option(name)} must be auto or a number, found {found(value)}")
+        if settings.prior is not None and settings.prior.split(":")[0] not in {name.split(":")[0] for name in PRIORS}:
+            problems.say(f"--prior must be one of {', '.join(PRIORS)}, found {found(settings.prior)}")
+
+
+def _near(value: str, names: Mapping[str, str]) -> str:
+    """The name that somebody may have meant."""
+    near = [name for name in names if name.casefold().replace("_", "") == value.casefold().replace("_", "")]
+    near = near or get_close_matches(value, names, 1)
+    return f"; did you mean {near[0]}?" if near else ""

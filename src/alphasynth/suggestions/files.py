@@ -21,7 +21,9 @@ def write_new(
             stream.write("".join([content, *(["\n", *lines] if lines else [])]))
             stream.flush()
     except FileExistsError:
-        raise InputError(f"the suggestion must go to a new file, found one at {str(path)!r}") from None
+        raise InputError(
+            f"the suggestion must go to a new file, found one at {str(path)!r}: delete it or take another name"
+        ) from None
     except OSError as error:
         raise InputError(f"the suggestion must go to a file that can be written, found {error.strerror}") from None
 

@@ -23,7 +23,9 @@ from alphasynth.models.families import FAMILIES
 from alphasynth.models.table_model import TableModel
 from alphasynth.suggestions.files import write_new
 from alphasynth.suggestions.first_lines import check_header
-from alphasynth.suggestions.identifiers import Identifier, identifier, reasons, unit_among
+from alphasynth.suggestions.identifiers import EVERY_DIFFERS, Identifier, identifier, reasons, unit_among
+from alphasynth.suggestions.names import called_identifier
+from alphasynth.suggestions.persons import persons
 from alphasynth.suggestions.profile import POISSON
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.gaps import missing
@@ -54,12 +56,14 @@ NUMBERS = ("normal", "poisson")
 class Suggestion:
     """A model (confidential until its declarations were checked), and columns that it leaves out, with reasons.
 
-    `unit` is one of these that seems to tell persons with several rows apart, and how many they have at most.
+    `unit` is one of these that seems to tell persons with several rows apart, and how many they have at most. `doubts`
+    are what to look at first, by column.
     """
 
     model: TableModel
     left_out: tuple[tuple[str, str], ...] = ()
     unit: tuple[str, int] | None = None
+    doubts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,14 @@ def suggest_model(table: Stored, public: Sequence[str] = (), response: Sequence[
             held_back.append((name, found))
         else:
             columns.append(found)
+    doubts = list[tuple[str, str]]()
+    for name, person in persons(table, [c.name for c in columns if not book.codes(c.name)]).items():
+        if person.sure:
+            columns = [column for column in columns if column.name != name]
+            held_back.append((name, person.why))
+            units[name] = person
+        else:
+            doubts.append((name, person.why))
     why = dict([*unnamed, *held_back])
     if not columns:
         raise InputError(f"a table must have a column that can be modelled, found none{reasons(list(why.items()))}")
@@ -119,7 +131,8 @@ def suggest_model(table: Stored, public: Sequence[str] = (), response: Sequence[
     made = [_model(c, [*given, *columns[:i]], most, c.name in response) for i, c in enumerate(columns)]
     # What a column is called is public; what it holds is not, nor that it was left out for it.
     model = TableModel.of(made, [name for name, _ in held_back])
-    return Suggestion(model, (*unnamed, *held_back), unit_among(units))
+    alone = [name for name, said in held_back if said == EVERY_DIFFERS and called_identifier(name)]
+    return Suggestion(model, (*unnamed, *held_back), unit_among(units, alone), tuple(doubts))
 
 
 def _place(column: _Column, response: Sequence[str]) -> tuple[int, int]:
@@ -133,7 +146,7 @@ def _place(column: _Column, response: Sequence[str]) -> tuple[int, int]:
 
 def write_suggestion(suggestion: Suggestion, path: Path) -> None:
     """Write a new file, for its owner's eyes; raise `InputError` where there is one."""
-    write_new(path, suggestion.model.toml(), suggestion.left_out)
+    write_new(path, suggestion.model.toml(), suggestion.left_out, suggestion.doubts)
 
 
 def _look(table: Stored, name: str, codes: Mapping[Any, str]) -> _Column | Identifier | str:
@@ -154,7 +167,7 @@ def _look(table: Stored, name: str, codes: Mapping[Any, str]) -> _Column | Ident
     if is_text_file(table) and pa.types.is_string(kind) and have_commas(plain):
         return COMMAS
     if len(present) == counts.sum() > 20 and (not is_number or whole):
-        return "every value differs: an identifier?"
+        return EVERY_DIFFERS
     if pa.types.is_string(kind) and have_dates(plain) and not codes and len(present) > FEW_VALUES:
         return AS_DATES
     known = identifier(name, counts, not is_number) if not codes and (whole or not is_number) else None

@@ -84,8 +84,9 @@ def without_gaps(grouped: Grouped, model: TableModel, strict: bool, problems: Ga
         if grouped.index is not None:
             numbers = np.arange(len(grouped.index)) if grouped.rows is None else grouped.rows
             rows = numbers[keep[grouped.index]]
-        lines = {"columns": grouped.columns.filter(pa.array(keep)), "public": grouped.public.filter(pa.array(keep))}
-        grouped = replace(grouped, **lines, counts=grouped.counts[keep], index=index, rows=rows)
+        columns, public = grouped.columns.filter(pa.array(keep)), grouped.public
+        public = public.filter(pa.array(keep)) if public.num_columns else public  # without columns it has no lines
+        grouped = replace(grouped, columns=columns, public=public, counts=grouped.counts[keep], index=index, rows=rows)
     if not strict:
         model = settle_levels(grouped.columns, model)
     return replace(grouped, columns=split_gaps(grouped.columns, model.declared)), model

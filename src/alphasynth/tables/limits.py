@@ -43,9 +43,32 @@ def outward(low: float, high: float) -> tuple[float, float]:
     ((0.0, 100.0), (0.0, 1.0), (-500.0, 1500.0))
     """
     ends = Fraction(repr(low)), Fraction(repr(high))
-    step = Fraction(repr(round_number(math.nextafter((high - low) / STEPS, 0), False)))
+    step = _step(low, high)
     below, above = math.ceil(ends[0] / step) - 1, math.floor(ends[1] / step) + 1
     return (0.0 if low == 0 else float(below * step), 0.0 if high == 0 else float(above * step))
+
+
+def away_from_zero(low: float, high: float) -> tuple[float, float]:
+    """The same limits, but not 0 where all numbers are well above it, or below: by a step that is a little finer.
+
+    >>> away_from_zero(18.0, 94.0), away_from_zero(9.9, 48.0), away_from_zero(1.5, 94.0), away_from_zero(-94.0, -18.0)
+    ((10.0, 100.0), (5.0, 50.0), (0.0, 100.0), (-100.0, -10.0))
+    """
+    below, above = outward(low, high)
+    if high < 0:
+        first, last = away_from_zero(-high, -low)
+        return -last, -first
+    if low <= 0 or below != 0:
+        return below, above
+    step = _step(low, high)
+    finer = (step / 2, Fraction(repr(round_number(float(step / 2), True))))
+    tried = [(math.ceil(Fraction(repr(low)) / each) - 1) * each for each in finer]
+    return float(next((limit for limit in tried if limit > 0), Fraction(0))), above
+
+
+def _step(low: float, high: float) -> Fraction:
+    """The round step of a range."""
+    return Fraction(repr(round_number(math.nextafter((high - low) / STEPS, 0), False)))
 
 
 def fewest_decimals(values: np.ndarray, last_bit: float = 2.0**-52) -> int | None:

@@ -16,6 +16,10 @@ from alphasynth.tables.frames import Frame, column_names, require, to_arrow
 from alphasynth.tables.grouping import Grouped
 from alphasynth.tables.limits import as_floats
 
+WITH_GAPS = (
+    " (missing = model makes gaps of a synthesized column, --missing NAME=model; alphasynth inspect TABLE --suggest "
+    "columns.toml declares all columns, gaps too)"
+)
 LARGEST_GROUP = 2**62  # group numbers beyond would not fit into 64 bits
 
 
@@ -159,7 +163,7 @@ def _check_column(
     kind = column.type
     missing = _number(pc.is_null(column, nan_is_null=pa.types.is_floating(kind)), counts)
     if missing:
-        raise InputError(f"column {name!r} must have no missing values, found {missing:,}")
+        raise InputError(f"column {name!r} must have no missing values, found {missing:,}{WITH_GAPS}")
     if pa.types.is_floating(kind):
         infinite = _number(pc.is_inf(column), counts)
         if infinite:

@@ -125,6 +125,8 @@ _TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?[ap]m)?(z| ?[+-][0-9]{2
 _DATED = rf"(?i)^[ \t]*(({'|'.join(_DAYS)})([t ,]+{_TIME})?|{_TIME})[ \t]*$"
 # Of text that seems to be dates this part of the values are written like one; what to say of it.
 MOSTLY = 0.9
+SOME = 0.1
+PARTLY = "dates or times beside other text? write dates as 2024-12-31, all alike, and make gaps of what is none"
 AS_DATES = "dates or times as text? write dates as 2024-12-31, and times as numbers"
 
 
@@ -134,8 +136,21 @@ def have_dates(texts: pa.ChunkedArray) -> bool:
     >>> have_dates(pa.chunked_array([["2.2.2019", "1998 Q1"]])), have_dates(pa.chunked_array([["01:30", "a", "b"]]))
     (True, False)
     """
-    dated = pc.sum(pc.match_substring_regex(texts, _DATED)).as_py() if len(texts) else 0
-    return bool(len(texts) and dated >= MOSTLY * len(texts))
+    return _dated(texts) >= MOSTLY
+
+
+def have_some_dates(texts: pa.ChunkedArray) -> bool:
+    """Whether some texts are written like dates or times, and others are not.
+
+    >>> have_some_dates(pa.chunked_array([["2.2.2019", "never", "unknown"]]))
+    True
+    """
+    return SOME <= _dated(texts) < MOSTLY
+
+
+def _dated(texts: pa.ChunkedArray) -> float:
+    """The part of texts that are written like dates, weeks, months or times."""
+    return pc.sum(pc.match_substring_regex(texts, _DATED)).as_py() / len(texts) if len(texts) else 0.0
 
 
 def is_value(name: str) -> bool:

@@ -47,13 +47,16 @@ class Sheet:
 
         try:
             workbook = calamine.CalamineWorkbook.from_path(path)
-            name = _chosen(path, [one.name for one in workbook.sheets_metadata if _holds_cells(one)], sheet)
+            names = [one.name for one in workbook.sheets_metadata if _holds_cells(one)]
+            name = _chosen(path, names, sheet)
             found = workbook.get_sheet_by_name(name)
         except calamine.PasswordError:
             raise InputError(f"{path.name} must have no password, found one that has; save it without") from None
         except (calamine.CalamineError, OSError):
             raise InputError(f"{path.name} must be a workbook, found what cannot be read as one") from None
-        return cls(f"sheet {name!r} of {path.name}", _table(name, found), header)
+        others = ", ".join(repr(one) for one in names if one != name)
+        table = _table(name, found, f"; there are {others}" if others else "")
+        return cls(f"sheet {name!r} of {path.name}", table, header)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -86,13 +89,15 @@ def _chosen(path: Path, names: Sequence[str], sheet: str | None) -> str:
     return sheet
 
 
-def _table(name: str, sheet: Any) -> pa.Table:
-    """The cells of a sheet below its header; raise `InputError` where there is none."""
+def _table(name: str, sheet: Any, others: str) -> pa.Table:
+    """The cells of a sheet below its header; raise `InputError` where there are none, with the `others` in words."""
     rows = _lines(sheet)
     header = next(rows, None)
     if header is None:
-        raise InputError(f"sheet {name!r} must have a line of column names, found an empty sheet")
+        raise InputError(f"sheet {name!r} must have a line of column names, found an empty sheet{others}")
     types, whole = _kinds(rows, len(header))
+    if not any(types):
+        raise InputError(f"sheet {name!r} must hold values below its line of column names, found none{others}")
     used = [i for i, seen in enumerate(types) if seen or header[i] != ""]
     unnamed = sum(header[i] == "" for i in used)
     if unnamed:
