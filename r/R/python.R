@@ -69,7 +69,8 @@ ask <- function(verb, ...) {
 in_words_of_r <- function(text) {
   pairs <- c(
     "(sort_rows, --sort-rows)" = "(sort_rows = TRUE)", " (--records-in columns)" = "", " (--records-in rows)" = "",
-    " (--densities)" = "", "densities=True" = "densities = TRUE", "levels=[...]" = "levels = c(...)",
+    " (--densities)" = "", "densities=True" = "densities = TRUE", " (--weighted)" = "",
+    "weighted=True" = "weighted = TRUE", "levels=[...]" = "levels = c(...)",
     "a dict" = "a named list"
   )
   for (each in names(pairs)) text <- gsub(each, pairs[[each]], text, fixed = TRUE)

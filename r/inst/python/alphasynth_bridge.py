@@ -36,7 +36,7 @@ def call(name: str, *arguments: Any) -> dict[str, Any]:
         if interrupted(error):
             raise KeyboardInterrupt from None
         answer = {"error": f"this should not have happened: {place(error)}", "kind": type(error).__name__}
-    ours = (syn.SamplerWarning, syn.StrictWarning, syn.AuditWarning)
+    ours = (syn.SamplerWarning, syn.StrictWarning, syn.AuditWarning, syn.OrderWarning)
     answer["warnings"] = [str(one.message) for one in said if issubclass(one.category, ours)]
     return answer
 
@@ -162,7 +162,12 @@ def _confidential(made: Any) -> dict[str, Any] | None:
 def weights_from(log_lik: Any, told: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     """Weights from log-likelihoods, and the bounds of the fit that these are of, where there is one."""
     made = syn.weights_from(_log_lik(log_lik), rules=rule(told), **_settings(settings))
-    return {"alpha": numbers(made.alpha), "n": made.n, "before": None if made.before is None else _bounds(made.before)}
+    return {
+        "alpha": numbers(made.alpha),
+        "n": made.n,
+        "made_from": None if made.made_from is None else numbers(made.made_from),
+        "before": None if made.before is None else _bounds(made.before),
+    }
 
 
 def bounds_from(log_lik: Any, settings: dict[str, Any]) -> dict[str, Any]:

@@ -91,6 +91,27 @@ test_that("bounds say of which fit they are, and what was not compared", {
   expect_sentence(bounds_from(log_lik, alpha = weights_from(log_lik, SW(0.5))), "found the matrix that the weights were made")
 })
 
+test_that("weights that the fit had already go with its matrix", {
+  need_python()
+  log_lik <- likelihoods()
+  made <- weights_from(log_lik, SW(1))
+  expect_null(made$made_from)
+  expect_equal(bounds_from(log_lik, alpha = made)$overall, made$overall)
+  expect_equal(weights_from(log_lik, SW(0.5))$made_from, made$largest)
+})
+
+test_that("entries that are multiplied, or not, are refused where the option says otherwise", {
+  need_python()
+  log_lik <- likelihoods()
+  made <- weights_from(log_lik, LW())
+  other <- log_lik * 1.01 - 0.02 * (col(log_lik) %% 7)
+  product <- sweep(other, 2, made$alpha, "*")
+  expect_equal(bounds_from(product, made, weighted = TRUE)$overall, bounds_from(other, made)$overall)
+  expect_sentence(bounds_from(product, made), "unless weighted = TRUE says so, found entries that are all 0")
+  expect_sentence(weights_from(product, Reweight(0.95), alpha = made$alpha), "unless weighted = TRUE says so")
+  expect_sentence(bounds_from(other, made, weighted = TRUE), "where weighted = TRUE says so, found entries other than 0")
+})
+
 test_that("CW counts records and needs no matrix", {
   need_python()
   y <- c(1, 2, 3, 10)
