@@ -19,7 +19,7 @@ from alphasynth.likelihoods.which_fit import Compared
 from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.lipschitz import larger
 from alphasynth.mechanisms.rule import Rule, checked_weights
-from alphasynth.mechanisms.rules import BW, CW, LW, SW
+from alphasynth.mechanisms.rules import BW, CW, LW, SW, Reweight
 from alphasynth.tables.records import Records
 
 LIKELIHOOD = LW()
@@ -139,8 +139,9 @@ def _alpha_of(alpha: Any, matrix: LogLik) -> np.ndarray:
     """Weights of the fit; what `weights_from` gave may be given as it is."""
     if alpha is None:
         return np.ones(matrix.shape[1])
-    used = checked_weights(alpha.alpha if isinstance(alpha, Weights | Kept) else alpha)
-    require_n("alpha", len(used), matrix)
+    name = alpha.called if isinstance(alpha, Kept) else "alpha"
+    used = checked_weights(alpha.alpha if isinstance(alpha, Weights | Kept) else alpha, name)
+    require_n(name, len(used), matrix)
     return used
 
 
@@ -165,8 +166,17 @@ def _check_rule(rule: Any) -> None:
     if rule.unset and not _is_printed(rule):
         raise InputError(
             f"{type(rule).__name__} must have its {rule.dial}{PRINTED if isinstance(rule, SW) else ''}, since a search "
-            "would fit again at each trial, found none"
+            f"would fit again at each trial, found {_instead(rule)}"
         )
+    if isinstance(rule, Reweight) and not isinstance(rule.k, str) and rule.k > 1:
+        raise InputError(f"Reweight must have a k of at most 1, below 1 in Algorithm 3, found {rule.k:g}")
+
+
+def _instead(rule: Rule) -> str:
+    """What was given in place of a number."""
+    if not isinstance(rule, SW) or rule.match is None:
+        return "none"
+    return f"by {rule.by!r}" if isinstance(rule.match, int | float) else f"{type(rule.match).__name__} to match"
 
 
 def _is_printed(rule: Rule) -> bool:
