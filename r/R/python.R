@@ -78,7 +78,8 @@ in_words_of_r <- function(text) {
   text <- gsub("\\(--([a-z]+)\\)", "(\\1 = )", text)
   while (grepl("--[a-z_]+-[a-z]", text)) text <- gsub("(--[a-z_]+)-([a-z])", "\\1_\\2", text)
   text <- gsub("--([a-z])", "\\1", text)
-  text <- gsub("(^|\n- )log_lik\\b", "\\1loglik", text)
+  # But not where it is part of a file's name or stands in quotes.
+  text <- gsub("(?<![\\w'./-])log_lik(?![\\w'-]|\\.\\w)", "loglik", text, perl = TRUE)
   for (each in c("True", "False")) text <- gsub(paste0(" ", each, "\\b"), paste0(" ", toupper(each)), text)
   gsub("found None\\b", "found NULL", text)
 }

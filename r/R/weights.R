@@ -122,8 +122,12 @@ of_chains <- function(loglik, records_in) {
 print.alphasynth_bounds <- function(x, ...) {
   cat("Bounds of ", count(x$n, "record"), " over ", count(x$num_draws, "draw"), " (confidential), if these are of ",
       if (x$weighted_fit) "a fit with these weights" else "the fit without weights", "\n", sep = "")
-  cat("  Delta ", up(x$overall), ", epsilon ", up(x$epsilon_per_draw),
-      " per draw: an estimate for these data, not differential privacy\n", sep = "")
+  if (is.finite(x$overall)) {
+    cat("  Delta ", up(x$overall), ", epsilon ", up(x$epsilon_per_draw),
+        " per draw: an estimate for these data, not differential privacy\n", sep = "")
+  } else {
+    cat("  no bound: some draws make some records impossible (-Inf), and new weights of those records are 0\n")
+  }
   if (x$weighted_fit && !x$compared) cat("  Not compared: the weights came without what they were made from\n")
   invisible(x)
 }
@@ -134,7 +138,8 @@ print.alphasynth_weights <- function(x, ...) {
   cat("Weights of ", count(x$n, "record"), " (confidential): mean ", format(mean(x$alpha), digits = 3), ", ",
       sum(x$alpha == 1), " at 1, ", zeros, " at 0\n", sep = "")
   if (!is.null(x$overall)) {
-    cat("  made from a fit with Delta ", up(x$overall), " over ", count(x$num_draws, "draw"),
+    bound <- if (is.finite(x$overall)) paste("with Delta", up(x$overall)) else "without a bound (entries of -Inf)"
+    cat("  made from a fit ", bound, " over ", count(x$num_draws, "draw"),
         "; under these weights it is another: fit again\n", sep = "")
   }
   invisible(x)

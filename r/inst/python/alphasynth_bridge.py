@@ -112,7 +112,7 @@ def synthesize(formula: Any, columns: list[dict[str, Any]], mechanism: Any, opti
     sort_rows = _sort_rows(options)
     strange = [name for name in options if name not in inspect.signature(syn.Synthesizer).parameters]
     if strange:
-        raise syn.InputError(f"{strange[0]} is no option of alphasynth or of its mechanisms, found it")
+        raise syn.InputError(f"options must be those of alphasynth or of its mechanisms, found {strange[0]}")
     if isinstance(mechanism, list):
         label = " then ".join(one["name"] for one in mechanism)
         mechanism = syn.Mechanism(label, rules=tuple(rule(one) for one in mechanism))
