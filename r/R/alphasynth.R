@@ -66,6 +66,7 @@ alphasynth <- function(formula, data, mechanism, epsilon = NULL, family = NULL, 
   if (missing(data)) refuse("data must be given, a data frame, found none")
   if (missing(mechanism)) refuse("mechanism must be given, since what is promised depends on it, found none")
   if (!is.data.frame(data)) refuse("data must be a data frame, found ", class(data)[1])
+  if (nrow(data) < 2L) refuse("data must hold at least two records, found ", if (nrow(data)) "one" else "none")
   if (is.null(m)) refuse("m must be a whole number of at least 1, found NULL")
   options <- options_of(m = m, epsilon = epsilon, family = family, ...)
   rules <- mechanism_of(mechanism)

@@ -69,7 +69,8 @@ ask <- function(verb, ...) {
 in_words_of_r <- function(text) {
   pairs <- c(
     "(sort_rows, --sort-rows)" = "(sort_rows = TRUE)", " (--records-in columns)" = "", " (--records-in rows)" = "",
-    " (--densities)" = "", "densities=True" = "densities = TRUE", "levels=[...]" = "levels = c(...)",
+    " (--densities)" = "", "densities=True" = "densities = TRUE", " (--weighted)" = "",
+    "weighted=True" = "weighted = TRUE", "levels=[...]" = "levels = c(...)",
     "a dict" = "a named list"
   )
   for (each in names(pairs)) text <- gsub(each, pairs[[each]], text, fixed = TRUE)
@@ -77,7 +78,8 @@ in_words_of_r <- function(text) {
   text <- gsub("\\(--([a-z]+)\\)", "(\\1 = )", text)
   while (grepl("--[a-z_]+-[a-z]", text)) text <- gsub("(--[a-z_]+)-([a-z])", "\\1_\\2", text)
   text <- gsub("--([a-z])", "\\1", text)
-  text <- gsub("(^|\n- )log_lik\\b", "\\1loglik", text)
+  # But not where it is part of a file's name or stands in quotes.
+  text <- gsub("(?<![\\w'./-])log_lik(?![\\w'-]|\\.\\w)", "loglik", text, perl = TRUE)
   for (each in c("True", "False")) text <- gsub(paste0(" ", each, "\\b"), paste0(" ", toupper(each)), text)
   gsub("found None\\b", "found NULL", text)
 }

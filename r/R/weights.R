@@ -21,7 +21,8 @@
 #' @return A list of class `alphasynth_weights`: the new weights `alpha`, and of the fit that the matrix is of `largest`
 #'   (F, each record's largest absolute log-likelihood), Lipschitz bounds `by_record` and `overall` (Delta),
 #'   `epsilon_per_draw` = 2 Delta, `num_draws`, `n`; `thresh_quantile`, the L of Supplement 1; whether weights were given
-#'   (`weighted_fit`) and what they were made from was compared with this matrix (`compared`). All of it is confidential.
+#'   (`weighted_fit`) and what they were made from was compared with this matrix (`compared`); and `made_from`, the F
+#'   that a matrix of the next fit is compared with, where the weights need another fit. All of it is confidential.
 #' @examples
 #' if (alphasynth_available()) {
 #'   y <- rpois(100, 6)
@@ -38,7 +39,8 @@ weights_from <- function(loglik, rule = LW(), alpha = NULL, weighted = FALSE, th
   if (!is.null(records)) settings$records <- numeric_bytes("records", records)
   told <- ask("weights_from", loglik_to_python(loglik, records_in), rule_to_python(rule), settings)
   before <- if (is.null(told$before)) list(n = told$n) else bounds_of(told$before)
-  structure(c(list(alpha = from_bytes(told$alpha)), before), class = "alphasynth_weights")
+  made_from <- if (!is.null(told$made_from)) list(made_from = from_bytes(told$made_from))
+  structure(c(list(alpha = from_bytes(told$alpha)), before, made_from), class = "alphasynth_weights")
 }
 
 #' Lipschitz bounds from log-likelihoods
@@ -59,7 +61,7 @@ bounds_from <- function(loglik, alpha = NULL, weighted = FALSE, thresh = 1, dens
 NO_LOGLIK <- "loglik must be given, a matrix of log-likelihoods, found none"
 
 reading <- function(alpha = NULL, weighted = FALSE, thresh = 1, densities = FALSE, records_in = NULL) {
-  made_from <- if (inherits(alpha, "alphasynth_weights")) alpha$largest
+  made_from <- if (inherits(alpha, "alphasynth_weights")) alpha$made_from
   if (inherits(alpha, "alphasynth_weights")) alpha <- alpha$alpha
   settings <- lapply(list(weighted = weighted, thresh = thresh, densities = densities), plain)
   if (!is.null(records_in)) settings$records_in <- plain(records_in)
@@ -120,8 +122,12 @@ of_chains <- function(loglik, records_in) {
 print.alphasynth_bounds <- function(x, ...) {
   cat("Bounds of ", count(x$n, "record"), " over ", count(x$num_draws, "draw"), " (confidential), if these are of ",
       if (x$weighted_fit) "a fit with these weights" else "the fit without weights", "\n", sep = "")
-  cat("  Delta ", up(x$overall), ", epsilon ", up(x$epsilon_per_draw),
-      " per draw: an estimate for these data, not differential privacy\n", sep = "")
+  if (is.finite(x$overall)) {
+    cat("  Delta ", up(x$overall), ", epsilon ", up(x$epsilon_per_draw),
+        " per draw: an estimate for these data, not differential privacy\n", sep = "")
+  } else {
+    cat("  no bound: some draws make some records impossible (-Inf), and new weights of those records are 0\n")
+  }
   if (x$weighted_fit && !x$compared) cat("  Not compared: the weights came without what they were made from\n")
   invisible(x)
 }
@@ -132,7 +138,8 @@ print.alphasynth_weights <- function(x, ...) {
   cat("Weights of ", count(x$n, "record"), " (confidential): mean ", format(mean(x$alpha), digits = 3), ", ",
       sum(x$alpha == 1), " at 1, ", zeros, " at 0\n", sep = "")
   if (!is.null(x$overall)) {
-    cat("  made from a fit with Delta ", up(x$overall), " over ", count(x$num_draws, "draw"),
+    bound <- if (is.finite(x$overall)) paste("with Delta", up(x$overall)) else "without a bound (entries of -Inf)"
+    cat("  made from a fit ", bound, " over ", count(x$num_draws, "draw"),
         "; under these weights it is another: fit again\n", sep = "")
   }
   invisible(x)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from alphasynth.errors import CalibrationError as CalibrationError
     from alphasynth.errors import DiagnosticsError as DiagnosticsError
     from alphasynth.errors import InputError as InputError
+    from alphasynth.errors import OrderWarning as OrderWarning
     from alphasynth.errors import SamplerWarning as SamplerWarning
     from alphasynth.errors import StrictWarning as StrictWarning
     from alphasynth.evaluation.risk import identification_risk as identification_risk
@@ -68,6 +69,7 @@ _HOME = {
     "InputError": "errors",
     "AuditWarning": "errors",
     "StrictWarning": "errors",
+    "OrderWarning": "errors",
     "SamplerWarning": "errors",
     "Records": "tables.records",
     "LkjPrior": "models.coefficient_priors",

@@ -219,6 +219,15 @@ class AuditWarning(UserWarning):
     """
 
 
+class OrderWarning(UserWarning):
+    """A matrix of log-likelihoods hardly goes along with what its weights were made from, as in another order.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", OrderWarning)  # for who wants no bound then
+    """
+
+
 class ColumnTypeError(InputError):
     """A column is of a type that cannot be read exactly."""
 

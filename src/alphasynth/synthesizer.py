@@ -230,6 +230,11 @@ class Synthesizer(Request):
         return self._fitted.picked
 
     @property
+    def terms_(self) -> tuple[tuple[str | None, ...], ...]:
+        """Names of the terms of each column's coefficients; None where a name is not public."""
+        return self._fitted.bound.public_terms(self.public)
+
+    @property
     def row_numbers_(self) -> np.ndarray | None:
         """Numbers, from 0, of the rows that a cap on each unit's rows kept; None where all take part; confidential."""
         return self._fitted.row_numbers

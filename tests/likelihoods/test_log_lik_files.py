@@ -148,6 +148,13 @@ def with_first(path, line):
     path.write_text(line + "\n" + path.read_text())
 
 
+def write_stream(path):
+    """Arrow's other format."""
+    table = pa.table({"a": [-1.0, -2.0], "b": [-2.0, -3.0]})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
 BROKEN = {
     "na_first.csv": (lambda path: with_first(path, "-1,NA,-2,-3,-4,-5,-6"), "names or numbers, found some of both"),
     "warm_up.csv": (lambda path: with_first(path, "#     save_warmup = 1"), "found warm-up among them"),
@@ -157,7 +164,8 @@ BROKEN = {
     "not_a_number.csv": (lambda path: break_line(path, 2, "nan"), "not a number"),
     "other.parquet": (lambda path: path.write_text("a,b"), "must be a Parquet file"),
     "other.npy": (lambda path: path.write_text("a,b"), "must be a .npy file"),
-    "other.arrow": (lambda path: path.write_text("a,b"), "must be an Arrow file"),
+    "other.arrow": (lambda path: path.write_text("a,b"), "must be an Arrow file.*found another kind"),
+    "stream.arrow": (lambda path: write_stream(path), "must be an Arrow file.*found a stream in 'stream.arrow'"),
     "other.nc": (lambda path: path.write_text("a,b"), "must be a NetCDF file"),
     "no_group.nc": (lambda path: write_group(path, group="posterior"), "must have a group 'log_likelihood'"),
     "words.parquet": (lambda path: frame(list("abcdefg")).assign(a="x").to_parquet(path), "column 'a' of .* values"),

@@ -140,7 +140,55 @@ def test_the_command_has_scalar_weights_by_the_papers_formula(matrices, files, m
     np.testing.assert_array_equal(pd.read_csv("w.csv")["alpha"], made.alpha)
 
 
-@pytest.mark.parametrize("options", [["--match", "5"], ["--match", "LW", "--by", "formula"], []])
-def test_a_scalar_weight_that_needs_a_search_is_refused(files, capsys, options):
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [(["--match", "5"], "by 'search'"), (["--match", "LW", "--by", "formula"], "LW to match"), ([], "none")],
+)
+def test_a_scalar_weight_that_needs_a_search_is_refused(files, capsys, options, found):
     assert run("weights", "first.npy", "--rule", "SW", *options, "--out", "w.csv") == 2
-    assert "SW must have its alpha, or a Delta to match and by 'formula'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "SW must have its alpha, or a Delta to match and by 'formula'" in said
+    assert said.endswith(f"found {found}\n")
+
+
+REFUSALS = {
+    "another rule": (
+        ["weights", "first.npy", "--rule", "BW"],
+        "--rule must be one of LW, CW, SW, Reweight, found 'BW'",
+    ),
+    "no matrix": (
+        ["weights"],
+        "log_lik must be given, a matrix with a row per draw and a column per record, found none",
+    ),
+    "k above 1": (
+        ["weights", "first.npy", "--rule", "Reweight", "--k", "1.5"],
+        "Reweight must have a k of at most 1, below 1 in Algorithm 3, found 1.5",
+    ),
+    "weights of others": (
+        ["bound", "first.npy", "--weights", "few.csv"],
+        "--weights must have one entry per column of log_lik, 60, found 2",
+    ),
+    "weights above 1": (
+        ["bound", "first.npy", "--weights", "large.csv"],
+        "--weights must be one weight in [0, 1] per record, found weights outside",
+    ),
+    "no matrix of bounds": (["bound"], "log_lik must be given"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_the_commands_refuse_in_their_own_words(files, capsys, case):
+    pd.DataFrame({"alpha": [0.5, 1.0]}).to_csv("few.csv", index=False)
+    pd.DataFrame({"alpha": np.full(60, 1.5)}).to_csv("large.csv", index=False)
+    command, sentence = REFUSALS[case]
+    out = ["--out", "w.csv"] if command[0] == "weights" else []
+    assert run(*command, *out) == 2
+    assert f"alphasynth: {sentence}" in capsys.readouterr().err
+
+
+def test_the_help_describes_what_these_rules_take(capsys):
+    assert run("weights", "--help") == 0
+    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for other in ("LW_final", "CW_final", "auto", "unless told)", "(search)"):
+        assert other not in said
+    assert "Reweight: the factor, at most 1" in said

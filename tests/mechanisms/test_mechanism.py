@@ -163,3 +163,8 @@ def test_the_names():
 def test_names_refuse_what_they_do_not_take(name, options, message):
     with pytest.raises(InputError, match=message):
         named_mechanism(name, **options)
+
+
+def test_weights_of_ones_own_say_where_they_come_from():
+    with pytest.raises(InputError, match=r"'Given' needs a given, found none; on the command line say --given FILE"):
+        named_mechanism("Given")

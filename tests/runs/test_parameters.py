@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+import alphasynth as syn
 from alphasynth.cli.entry import run_command
 from command_line import OPTIONS, run
 
@@ -37,6 +39,36 @@ def test_the_draws_released_are_those_of_the_tables(table, options):
     stated = json.loads(Path("run/release/guarantee.json").read_text())["parameters"]
     assert stated["columns"] == names
     assert stated["file"] == "parameters.csv"
+
+
+def test_which_column_is_which_term_is_said(table):
+    """In guarantee.json and on the public page, which names the file; also where the page is made again."""
+    options = ["--formula", "visits ~ age", "--public", "age", "--mechanism", "LW", "--m", "1", "--parameters"]
+    assert run("synthesize", table, *OPTIONS, "--seed", "1", "--draws", "200", *options, "--out", "run") == 0
+    stated = json.loads(Path("run/release/guarantee.json").read_text())["parameters"]
+    assert stated["terms"] == {"beta[0]": "Intercept", "beta[1]": "age"}
+    assert run("report", "run") == 0
+    page = Path("run/release/report.html").read_text()
+    assert "parameters.csv holds the draws of parameters" in page
+    assert re.search(r"beta\[1\]\s*</t[dh]>\s*<td[^>]*>\s*age", page)
+
+
+def test_levels_that_were_read_off_the_table_are_no_names(alone):
+    """A term of a synthesized column may have levels in its name that nobody declared."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"b": rng.choice(["u", "v"], 100), "x": rng.poisson(3, 100), "y": rng.poisson(4, 100)})
+    made = syn.Synthesizer(
+        ["b ~ 1", "y ~ b + x"],
+        family=["bernoulli", "poisson"],
+        mechanism="SW",
+        alpha=0.5,
+        m=1,
+        num_draws=200,
+        seed=1,
+        public=["x"],
+    ).fit(data)
+    assert made.terms_[0] == ("Intercept",)
+    assert made.terms_[1] == ("Intercept", None, "x")
 
 
 def test_names_of_parameters_are_safe_in_a_spreadsheet(alone):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +12,8 @@ import pytest
 
 import alphasynth as syn
 from alphasynth.errors import InputError
+from alphasynth.stan import process as process_module
+from alphasynth.stan import worker
 from alphasynth.stan.program import SHIPPED, StanProgram
 from alphasynth.stan.pystan import Program
 
@@ -33,6 +37,8 @@ BAD = {
     "no y_rep": (without("y_rep"), {}, "must have 'y_rep', one new record beside each"),
     "no y": (without("array[n] int<lower=0> y;"), {}, "declare 'y' in its data block"),
     "y given": (CODE, {"data": {"y": [1, 2]}}, "leave to the table what comes from it, found y"),
+    "data that nothing reads": (CODE, {"data": {"zzz": 1}}, "data block declares, found zzz"),
+    "data of a type's name": (CODE, {"data": {"lower": 1}}, "data block declares, found lower"),
     "text in data": (CODE, {"data": {"a": "b"}}, "numbers and lists of numbers"),
     "names of what is not": (CODE, {"names": {"z": "q"}}, "names must be of n, K, y"),
     "no file": ("nowhere.stan", {}, "must be a Stan file, found none"),
@@ -49,7 +55,8 @@ def test_programs_that_cannot_be_weighted_get_one_sentence(case):
 
 
 def test_rows_become_the_programs_data():
-    program = StanProgram.of(SHIPPED["negative_binomial"], {"prior": np.array([1.5, 2.0]), "degree": 3}, {"y": "y"})
+    code = without("vector<lower=0>[n] weights;", "vector<lower=0>[n] weights; vector[2] prior; int<lower=1> degree;")
+    program = StanProgram.of(code, {"prior": np.array([1.5, 2.0]), "degree": 3}, {"y": "y"})
     data = program.data_for(np.array([3.0, 4.0]), np.ones((2, 1)), np.array([0.5, 1.0]))
     assert data == {
         "n": 2,
@@ -93,3 +100,42 @@ def test_compiling_leaves_nothing_in_the_folder_that_it_is_called_from(monkeypat
     assert built == [CODE]
     assert Path.cwd() == here
     assert list(here.iterdir()) == []
+
+
+def test_compiling_is_said_once_on_standard_error(monkeypatch, tmp_path, capsys):
+    """By the worker before it compiles, and to who asks as a line."""
+
+    class Compiled:
+        def __init__(self, code, folder, compiling):
+            compiling()
+
+        def coordinates(self, data):
+            return 2
+
+    monkeypatch.setitem(worker.PROGRAMS, "pystan", Compiled)
+    requests, answers = io.BytesIO(), io.BytesIO()
+    for _ in range(2):
+        pickle.dump(("pystan", CODE, "coordinates", ({},)), requests)
+    requests.seek(0)
+    worker.serve(requests, answers, tmp_path)
+    answers.seek(0)
+    process = process_module._Process()
+    monkeypatch.setattr(process, "_start", lambda: SimpleNamespace(stdin=io.BytesIO(), stdout=answers))
+    assert [process.ask("pystan", CODE, "coordinates", {}) for _ in range(2)] == [2, 2]
+    assert capsys.readouterr().err == "alphasynth: compiling the Stan program, once; some minutes\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (
+            "ValueError: Exception: x_namespace: y[sym1__] is -1, but must be greater than or equal to 0 (in 'x')",
+            "'y' with a value that is not greater than or equal to its limit in the program",
+        ),
+        ("RuntimeError: rate is 3, but must be less than 1", "'rate' with a value that is not less than its limit"),
+    ],
+)
+def test_a_value_beyond_its_limit_is_said_in_words(said, sentence):
+    found = process_module._brief(said)
+    assert found.startswith(sentence)
+    assert not any(digit in found for digit in "0123456789")

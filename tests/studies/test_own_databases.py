@@ -145,7 +145,7 @@ def test_the_command_makes_a_page_of_ones_own(mine, capsys):
     arguments = ("--size", "toy", "--generator", "mine.py:table", "--model", "poisson", "--formula", "visits ~ x")
     assert run("study", "contraction", "--out", "out", *arguments, "--n", "60", "--above", "3", "--processes", "1") == 0
     said = capsys.readouterr().out
-    assert "LW's local bounds of 10 databases of 60 records have median" in said
+    assert "LW's local bounds of 10 databases of 60 records, under the model poisson, have median" in said
     results = read("out/results.json")
     assert (results["n"], results["above"], results["expected"]) == (60, 3.0, [])
     deltas = results["LW"]
@@ -162,6 +162,7 @@ def test_the_command_makes_a_page_of_ones_own(mine, capsys):
 def test_without_a_value_the_first_databases_bound_is_asked_about(mine):
     assert run("study", "contraction", "--out", "out", "--size", "toy", "--n", "40", "--quiet", "--processes", "1") == 0
     results = read("out/results.json")
+    assert "under the model negative_binomial (--model was not given), have median" in results["words"]
     assert results["above"] == OwnPlan(Own(40)).measure(0)[1]
     assert np.isclose(results["LW"]["share_above_global"] * 10 % 1, 0)
     assert isinstance(pd.read_csv("out/figures/bounds.csv"), pd.DataFrame)

@@ -36,7 +36,7 @@ def call(name: str, *arguments: Any) -> dict[str, Any]:
         if interrupted(error):
             raise KeyboardInterrupt from None
         answer = {"error": f"this should not have happened: {place(error)}", "kind": type(error).__name__}
-    ours = (syn.SamplerWarning, syn.StrictWarning, syn.AuditWarning)
+    ours = (syn.SamplerWarning, syn.StrictWarning, syn.AuditWarning, syn.OrderWarning)
     answer["warnings"] = [str(one.message) for one in said if issubclass(one.category, ours)]
     return answer
 
@@ -112,7 +112,7 @@ def synthesize(formula: Any, columns: list[dict[str, Any]], mechanism: Any, opti
     sort_rows = _sort_rows(options)
     strange = [name for name in options if name not in inspect.signature(syn.Synthesizer).parameters]
     if strange:
-        raise syn.InputError(f"{strange[0]} is no option of alphasynth or of its mechanisms, found it")
+        raise syn.InputError(f"options must be those of alphasynth or of its mechanisms, found {strange[0]}")
     if isinstance(mechanism, list):
         label = " then ".join(one["name"] for one in mechanism)
         mechanism = syn.Mechanism(label, rules=tuple(rule(one) for one in mechanism))
@@ -162,7 +162,12 @@ def _confidential(made: Any) -> dict[str, Any] | None:
 def weights_from(log_lik: Any, told: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     """Weights from log-likelihoods, and the bounds of the fit that these are of, where there is one."""
     made = syn.weights_from(_log_lik(log_lik), rules=rule(told), **_settings(settings))
-    return {"alpha": numbers(made.alpha), "n": made.n, "before": None if made.before is None else _bounds(made.before)}
+    return {
+        "alpha": numbers(made.alpha),
+        "n": made.n,
+        "made_from": None if made.made_from is None else numbers(made.made_from),
+        "before": None if made.before is None else _bounds(made.before),
+    }
 
 
 def bounds_from(log_lik: Any, settings: dict[str, Any]) -> dict[str, Any]:

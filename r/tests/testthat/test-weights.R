@@ -91,6 +91,37 @@ test_that("bounds say of which fit they are, and what was not compared", {
   expect_sentence(bounds_from(log_lik, alpha = weights_from(log_lik, SW(0.5))), "found the matrix that the weights were made")
 })
 
+test_that("where there is no bound none is printed", {
+  need_python()
+  log_lik <- replace(likelihoods(), 1, -Inf)
+  for (x in list(bounds_from(log_lik), weights_from(log_lik))) {
+    said <- paste(capture.output(print(x)), collapse = " ")
+    expect_match(said, "no bound: some draws|without a bound")
+    expect_false(grepl("Delta Inf|epsilon Inf", said))
+  }
+})
+
+test_that("weights that the fit had already go with its matrix", {
+  need_python()
+  log_lik <- likelihoods()
+  made <- weights_from(log_lik, SW(1))
+  expect_null(made$made_from)
+  expect_equal(bounds_from(log_lik, alpha = made)$overall, made$overall)
+  expect_equal(weights_from(log_lik, SW(0.5))$made_from, made$largest)
+})
+
+test_that("entries that are multiplied, or not, are refused where the option says otherwise", {
+  need_python()
+  log_lik <- likelihoods()
+  made <- weights_from(log_lik, LW())
+  other <- log_lik * 1.01 - 0.02 * (col(log_lik) %% 7)
+  product <- sweep(other, 2, made$alpha, "*")
+  expect_equal(bounds_from(product, made, weighted = TRUE)$overall, bounds_from(other, made)$overall)
+  expect_sentence(bounds_from(product, made), "unless weighted = TRUE says so, found entries that are all 0")
+  expect_sentence(weights_from(product, Reweight(0.95), alpha = made$alpha), "unless weighted = TRUE says so")
+  expect_sentence(bounds_from(other, made, weighted = TRUE), "where weighted = TRUE says so, found entries other than 0")
+})
+
 test_that("CW counts records and needs no matrix", {
   need_python()
   y <- c(1, 2, 3, 10)
@@ -142,7 +173,7 @@ test_that("errors are one sentence", {
   expect_sentence(weights_from(replace(log_lik, 1, NA)), "NaN")
   expect_sentence(weights_from(-log_lik), "^loglik must be")
   expect_sentence(weights_from("nothing.csv"), "found none at 'nothing.csv'")
-  expect_sentence(bounds_from(log_lik, alpha = c(1, 1)), "alpha")
+  expect_sentence(bounds_from(log_lik, alpha = c(1, 1)), "alpha must have one entry per column of loglik, 31, found 2")
   expect_sentence(bounds_from(log_lik, alpha = "a"), "alpha must be numbers, found character")
   expect_sentence(bounds_from(log_lik, thresh = 2), "thresh must be above 0 and at most 1, found 2")
   expect_sentence(weights_from(log_lik, CW(1)), "records")

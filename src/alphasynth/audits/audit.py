@@ -88,7 +88,7 @@ def _with_canaries(subject: Subject, own: Chain, more: dict[str, float]) -> tupl
     if _is_one_number(own):
         counts = [records.response]
         extended, added = _if_held(subject, *with_canaries(records, far_values(records) | more))
-        if isinstance(own.one.model, Outside):
+        if isinstance(bare(own.one.model), Outside):
             return extended, added
     else:
         counts = [n for n, b in zip(own.names, own.blocks, strict=True) if isinstance(bare(b.model), COUNTS)]

@@ -21,7 +21,7 @@ from alphasynth.cli.short_help import SHOWN, ShortHelp
 from alphasynth.cli.study import study
 from alphasynth.cli.synthesize import synthesize
 from alphasynth.cli.tune import TUNED, tune
-from alphasynth.cli.weights import TAKEN, bound, weights
+from alphasynth.cli.weights import TAKEN, WORDS, bound, weights
 
 app = typer.Typer(
     help="Synthetic tables from confidential microdata under a privacy budget.",
@@ -65,8 +65,9 @@ COMMANDS: dict[Callable[..., Any], str] = {
     "negative_binomial --mechanism CW --sweep radius=5,10,20,40 --out tuned",
     plan: "plan --columns columns.toml --rows 20000",
     inspect: "inspect visits.csv --suggest columns.toml",
-    with_options(weights, mechanism_options(TAKEN)): "weights log_lik.parquet --rule LW --scale 1 --shift 0 --out "
-    "weights.csv",
+    with_options(
+        weights, mechanism_options(TAKEN, WORDS)
+    ): "weights log_lik.parquet --rule LW --scale 1 --shift 0 --out weights.csv",
     bound: "bound log_lik_weighted.parquet --weights weights.csv",
 }
 app.add_typer(ledger_app, name="ledger")

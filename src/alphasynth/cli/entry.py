@@ -17,6 +17,7 @@ from alphasynth.errors import (
     CalibrationError,
     DiagnosticsError,
     InputError,
+    OrderWarning,
     ReportWarning,
     SamplerWarning,
     StrictWarning,
@@ -42,7 +43,7 @@ def run_command(arguments: list[str]) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         warnings.simplefilter("ignore")  # what libraries say of their own future
-        for kind in (SamplerWarning, ReportWarning, StrictWarning, AuditWarning):
+        for kind in (SamplerWarning, ReportWarning, StrictWarning, AuditWarning, OrderWarning):
             warnings.simplefilter("default", kind)
         return _run(arguments)
 

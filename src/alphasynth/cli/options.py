@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, get_args
 
 import typer
@@ -43,13 +44,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors."
 LISTS = ("public", "range", "whole", "decimals", "missing", "confirm_public")
 
 
-def mechanism_options(names: Sequence[str] = tuple(OPTIONS)) -> list[inspect.Parameter]:
-    """Options of mechanisms, as parameters of a command."""
-    return [_parameter(name, OPTIONS[name]) for name in names]
+def mechanism_options(
+    names: Sequence[str] = tuple(OPTIONS), words: Mapping[str, str] = MappingProxyType({})
+) -> list[inspect.Parameter]:
+    """Options of mechanisms, as parameters of a command; in words of its own where they mean something else there."""
+    return [_parameter(name, OPTIONS[name], words.get(name) or described(name)) for name in names]
 
 
-def _parameter(name: str, option: Option) -> inspect.Parameter:
-    words = typer.Option(*([option.flag] if option.flag else []), help=described(name))
+def _parameter(name: str, option: Option, line: str) -> inspect.Parameter:
+    words = typer.Option(*([option.flag] if option.flag else []), help=line)
     kind: Any = list[str] if _holds_words(option) else str if _may_be_word(option) else option.kept
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, words]

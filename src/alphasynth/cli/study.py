@@ -41,7 +41,10 @@ def study(
         typer.Option(help="contraction: one's own function of rng and n, which makes a table, FILE.py:NAME."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="contraction: one's own model, FILE.py:NAME, or a built-in family.")
+        str | None,
+        typer.Option(
+            help="contraction: one's own model, FILE.py:NAME, or a built-in family; negative_binomial unless told."
+        ),
     ] = None,
     formula: Annotated[
         str | None, typer.Option(help="contraction: of the model; the table's first column by itself unless told.")

@@ -11,7 +11,7 @@ import typer
 
 from alphasynth.cli.ledger import Json
 from alphasynth.cli.options import as_settings
-from alphasynth.errors import InputError
+from alphasynth.errors import InputError, found
 from alphasynth.privacy.accounting import counted
 
 if TYPE_CHECKING:
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 CLAIM = "An estimate for this table, asymptotic (the paper's claim); not differential privacy for all tables."
 RULES = ("LW", "CW", "SW", "Reweight")
 TAKEN = ("scale", "shift", "radius", "relative", "within", "k", "keep_zeros", "alpha", "match", "by")
+# What options of mechanisms are to one rule alone, without a run that could search or match another's bound.
+WORDS = {
+    "radius": "CW: how near another record must be to hide one.",
+    "k": "Reweight: the factor, at most 1 (the paper's is 0.95); must be given.",
+    "keep_zeros": "Reweight: leave a weight of 0 at 0, or lift it to what the bound allows (lift-zeros).",
+    "alpha": "SW: the weight of every record.",
+    "match": "SW: a Delta, or epsilon=8 of a draw, which the weight is to bring the bound to, with --by formula.",
+    "by": "SW: formula, the paper's Delta_alpha / Delta; a search is not to be had here.",
+}
 Matrix = Annotated[
     list[Path] | None,
     typer.Argument(
@@ -69,6 +78,8 @@ def weights(
     as_json: Json = False,
 ) -> None:
     """Weights alpha from log-likelihoods that another program computed; what is written and printed is confidential."""
+    if rule not in RULES:
+        raise InputError(f"--rule must be one of {', '.join(RULES)}, found {found(rule)}")
     _check_weighted(weighted, weights)
     from alphasynth.likelihoods.files import check_out, read_kept, write_weights
     from alphasynth.likelihoods.weights import weights_from
@@ -115,7 +126,7 @@ def bound(
 
     if out is not None:
         check_out(out)
-    found = bounds_from(
+    told = bounds_from(
         log_lik,
         None if weights is None else read_kept(weights),
         weighted,
@@ -124,14 +135,14 @@ def bound(
         records_in,
         name,
     )
-    if not isfinite(found.lipschitz.overall):
+    if not isfinite(told.lipschitz.overall):
         raise InputError(
             "log_lik must be finite for records with a weight above 0, found -inf: no epsilon can be told (`weights` "
             "makes such a record's weight 0)"
         )
     if out is not None:
-        write_bounds(found, out)
-    _say(found, as_json, found.n, out)
+        write_bounds(told, out)
+    _say(told, as_json, told.n, out)
 
 
 def _check_weighted(weighted: bool, weights: Path | None) -> None:
@@ -139,26 +150,26 @@ def _check_weighted(weighted: bool, weights: Path | None) -> None:
         raise InputError("--weighted must have --weights, by which entries were multiplied, found none")
 
 
-def _say(found: Bounds | None, as_json: bool, n: int, out: Path | None) -> None:
+def _say(bounds: Bounds | None, as_json: bool, n: int, out: Path | None) -> None:
     """The fit's bound and epsilon, in words or as JSON."""
     file = {} if out is None else {"file": str(out)}
     if as_json:
         facts: dict[str, Any] = {"n": n}
-        if found is not None:
-            delta, epsilon = found.lipschitz.overall, found.epsilon_per_draw
+        if bounds is not None:
+            delta, epsilon = bounds.lipschitz.overall, bounds.epsilon_per_draw
             told = isfinite(delta)
-            facts |= {"draws": found.num_draws, "delta": delta if told else None}
+            facts |= {"draws": bounds.num_draws, "delta": delta if told else None}
             facts |= {"epsilon_per_draw": epsilon if told else None}
-            facts |= {"draws_dropped": int((~found.kept).sum()), "thresh_quantile": found.thresh_quantile}
-            facts |= {"scope": "instance", "if_the_fit_had": "these weights" if found.weighted_fit else "no weights"}
-            facts |= {"weights_compared": found.compared if found.weighted_fit else None}
+            facts |= {"draws_dropped": int((~bounds.kept).sum()), "thresh_quantile": bounds.thresh_quantile}
+            facts |= {"scope": "instance", "if_the_fit_had": "these weights" if bounds.weighted_fit else "no weights"}
+            facts |= {"weights_compared": bounds.compared if bounds.weighted_fit else None}
         typer.echo(json.dumps(facts | file, indent=2))
         return
-    if found is None:
+    if bounds is None:
         return
     from alphasynth.likelihoods.bounds import in_words
 
-    for sentence in in_words(found):
+    for sentence in in_words(bounds):
         typer.echo(sentence)
-    if isfinite(found.lipschitz.overall):
+    if isfinite(bounds.lipschitz.overall):
         typer.echo(CLAIM)

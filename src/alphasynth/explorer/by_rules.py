@@ -59,7 +59,8 @@ class ByRules:
         largest, delta = bounds_of(pool, terms, pool.standing(terms), self.num_draws)
         largest = np.where(np.isfinite(self.before.largest_distinct), largest, np.inf)
         second = level(largest, setting[K] * delta)
-        return terms, Terms(np.where(terms.alpha > 0, second, 0.0) if self.keep_zeros else second)
+        lifted = (largest > 0) & (not self.keep_zeros)
+        return terms, Terms(np.where((terms.alpha > 0) | lifted, second, 0.0))
 
     def draw(self, key: Key, terms: Terms, setting: Setting) -> np.ndarray:
         """Draws of the pseudo posterior with these weights."""

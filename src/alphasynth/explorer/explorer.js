@@ -193,7 +193,7 @@
   }
   function reweighted(alpha, largest, bound) {
     return Float64Array.from(alpha, (before, i) => {
-      if (!known[i] || (facts.keepZeros && before === 0)) return 0;
+      if (!known[i] || (before === 0 && (facts.keepZeros || largest[i] === 0))) return 0;
       return largest[i] > 0 ? Math.min(bound / largest[i], 1) : 1;
     });
   }

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphasynth.inference.contribution import Bounded, weighted
+from alphasynth.inference.contribution import SURVEY, Bounded, SurveyWeighted, weighted
 from alphasynth.inference.wrapping import Clipped
 from alphasynth.models.model import Array, Columns, Model, Outside, Rows
 from alphasynth.stan.program import LOG_LIK
@@ -109,18 +109,20 @@ _log_density = jax.jit(log_density, static_argnames="model")
 
 
 def outside(model: Model) -> Outside | None:
-    """The model that another program computes, by itself or within what bounds it; None of models of ours."""
-    while isinstance(model, Bounded | Clipped):
+    """The model that another program computes, alone or within what bounds or weights it; None of models of ours."""
+    while isinstance(model, Bounded | Clipped | SurveyWeighted):
         model = model.model
     return model if isinstance(model, Outside) else None
 
 
 def log_liks_outside(model: Model, u: np.ndarray, columns: Columns) -> np.ndarray:
-    """f (S, rows) at coordinates (S, D), bounded as the model says, of what another program computes."""
+    """f (S, rows) at coordinates (S, D), bounded or weighted as the model says, of what another program computes."""
     inside = outside(model)
     assert inside is not None, "asked before"
     if isinstance(model, Outside):
         return model.log_liks(u, columns)
+    if isinstance(model, SurveyWeighted):
+        return np.asarray(weighted(np.asarray(columns[SURVEY]), log_liks_outside(model.model, u, columns)))
     found, many = [], max(1, AT_ONCE // len(columns["y"]))
     for first in range(0, len(u), many):
         f = inside.known_log_liks(u[first : first + many], columns)

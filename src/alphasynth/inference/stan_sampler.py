@@ -8,6 +8,7 @@ import numpy as np
 
 from alphasynth.errors import InputError, require_whole
 from alphasynth.inference.annealed import gathered
+from alphasynth.inference.contribution import SURVEY, SurveyWeighted, weighted
 from alphasynth.inference.density import Target, outside
 from alphasynth.inference.diagnostics import Diagnostics, compare_chains
 from alphasynth.inference.laplace import Laplace, one_program
@@ -40,10 +41,10 @@ class StanSampler:
         model = target.model
         if not isinstance(outside(model), BoundStan):
             raise InputError("StanSampler must have a Stan program to draw from, found another model")
-        if not isinstance(model, BoundStan):
+        if not isinstance(model, BoundStan | SurveyWeighted):
             return self._draw_bounded(key, target, num_draws, least)
         for number in range(least, len(ATTEMPTS)):
-            draws = self._draw(child(key, number), model, target, num_draws, number)
+            draws = self._draw(child(key, number), target, num_draws, number)
             if not draws.diagnostics.failures():
                 break
         return draws
@@ -59,10 +60,12 @@ class StanSampler:
         draws = Laplace(self.num_chains).draw_at_several(key, target, num_draws, modes, least, WALKS)
         return replace(draws, diagnostics=replace(draws.diagnostics, sampler="Stan"))
 
-    def _draw(self, key: Key, model: BoundStan, target: Target, num_draws: int, number: int) -> Draws:
-        size = int(target.data.size)
-        columns = {name: column[:size] for name, column in target.data.columns.items()}
-        data = model.data(columns, np.asarray(target.data.weight)[:size])
+    def _draw(self, key: Key, target: Target, num_draws: int, number: int) -> Draws:
+        model, size = outside(target.model), int(target.data.size)
+        assert isinstance(model, BoundStan), "checked"
+        columns = {name: np.asarray(column)[:size] for name, column in target.data.columns.items()}
+        alpha = np.asarray(target.data.weight)[:size]
+        data = model.data(columns, weighted(alpha, columns[SURVEY]) if SURVEY in columns else alpha)
         length = -(-num_draws // self.num_chains)
         seeds = [int(word >> 1) or 1 for word in key.generate_state(self.num_chains, np.uint32)]
         shapes = model.shapes()

@@ -117,10 +117,14 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Weights as a file keeps them, with the F that they were made from where it is there (confidential)."""
+    """Weights as a file keeps them, with the F that they were made from where it is there (confidential).
+
+    `called` is what messages call them.
+    """
 
     alpha: np.ndarray = field(repr=False)
     made_from: np.ndarray | None = field(repr=False)
+    called: str = "alpha"
 
 
 def in_words(bounds: Bounds) -> list[str]:

@@ -133,7 +133,19 @@ def open_arrow(path: Path, name: str) -> ArrowFile:
             rows = tuple(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
             return ArrowFile(path, _numeric(reader.schema, name), rows)
     except pa.ArrowInvalid:
-        raise InputError(f"log_lik must be an Arrow file, found another kind in {path.name!r}") from None
+        kind = "a stream" if _is_stream(path) else "another kind"
+        raise InputError(
+            f"log_lik must be an Arrow file, which can be read in parts, found {kind} in {path.name!r}"
+        ) from None
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether it is Arrow's other format, which is read from its beginning only."""
+    try:
+        with pa.memory_map(str(path)) as mapped, pa.ipc.open_stream(mapped):
+            return True
+    except (pa.ArrowInvalid, OSError):
+        return False
 
 
 def of_table(table: pa.Table, name: str) -> ArrowColumns:

@@ -42,14 +42,14 @@ def read_kept(path: Path, option: str = "--weights") -> Kept:
     table = _read(path, option)
     alpha = _alpha_in(table, option)
     if not {LARGEST, LIPSCHITZ} <= set(table.column_names):
-        return Kept(alpha, None)
+        return Kept(alpha, None, option)
     largest, bounds = table.column(LARGEST), table.column(LIPSCHITZ)
     if not all(pa.types.is_floating(each.type) and not each.null_count for each in (largest, bounds)):
-        return Kept(alpha, None)
+        return Kept(alpha, None, option)
     made_from = largest.to_numpy()
     known = np.isfinite(made_from)
     is_of_the_fit = np.allclose((alpha * made_from)[known], bounds.to_numpy()[known], rtol=1e-12, atol=0)
-    return Kept(alpha, None if is_of_the_fit else made_from)
+    return Kept(alpha, None if is_of_the_fit else made_from, option)
 
 
 def _read(path: Path, option: str) -> pa.Table:

@@ -37,6 +37,8 @@ def open_log_lik(source: Any, records_in: str | None = None, name: str = NAME) -
     file or an object holds other things as well.
     """
     check_place(records_in)
+    if source is None:
+        raise InputError("log_lik must be given, a matrix with a row per draw and a column per record, found none")
     if isinstance(source, LogLik):
         return source
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):

@@ -13,6 +13,7 @@ import numpy as np
 from alphasynth.errors import InputError, found
 from alphasynth.inference.automatic import Automatic
 from alphasynth.inference.contribution import Bounded
+from alphasynth.inference.density import log_liks_outside, outside
 from alphasynth.inference.laplace import Laplace
 from alphasynth.inference.nuts import Nuts
 from alphasynth.inference.sampler import Draws, Sampler
@@ -23,7 +24,7 @@ from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.fit import Problem, in_64_bit
 from alphasynth.mechanisms.mechanism import Trail
 from alphasynth.mechanisms.rounds import round_labels
-from alphasynth.models.model import Array, Columns, Model, Outside
+from alphasynth.models.model import Array, Columns, Model
 from alphasynth.tables.gaps import indicator_of
 from alphasynth.tables.records import Records
 
@@ -154,8 +155,8 @@ def _matrix(block: Problem, draws: Draws) -> np.ndarray:
     model, rows = block.model, block.rows
     while isinstance(model, Bounded):
         model = model.model
-    if isinstance(model, Outside):
-        return model.log_liks(draws.u, rows.distinct)[:, rows.of]
+    if outside(model) is not None:
+        return log_liks_outside(model, draws.u, rows.distinct)[:, rows.of]
     return np.asarray(_log_liks(model, draws.u, rows.columns))[:, rows.of]
 
 

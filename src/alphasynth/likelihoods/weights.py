@@ -5,28 +5,25 @@ The rules are the very ones that our own fits go through; what is missing is the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from alphasynth.errors import InputError, found
 from alphasynth.likelihoods.bounds import Bounds, Kept, Weights, finite_largest
-from alphasynth.likelihoods.matrix import LogLik, check, extremes, largest_by_draw, require_n
+from alphasynth.likelihoods.matrix import LogLik, Stacked, check, extremes, largest_by_draw, require_n
 from alphasynth.likelihoods.opening import NAME, open_log_lik
 from alphasynth.likelihoods.table import identity_records, records_of
+from alphasynth.likelihoods.which_fit import Compared
 from alphasynth.mechanisms.chain import JointFit
 from alphasynth.mechanisms.lipschitz import larger
 from alphasynth.mechanisms.rule import Rule, checked_weights
-from alphasynth.mechanisms.rules import BW, CW, LW, SW
+from alphasynth.mechanisms.rules import BW, CW, LW, SW, Reweight
 from alphasynth.tables.records import Records
 
 LIKELIHOOD = LW()
-MADE_FROM = "log_lik must be of the fit that had these weights, found the matrix that the weights were made from"
-FEWEST = 5  # records with different F from which a line or a proportion is no accident
 PRINTED = ", or a Delta to match and by 'formula'"
-SAME = 1e-12  # F of a weighted matrix is a quotient, and a file may have rounded it
-ON_A_LINE = 1e-9  # weights that lie so near a straight line in F were made from that F
 
 
 def bounds_from(
@@ -44,7 +41,8 @@ def bounds_from(
     a file (.npy, .csv, .parquet, .arrow, .nc), a list of files (chains) or an ArviZ object; it is read in parts.
     `weighted`: its entries are multiplied by alpha already, as those of the paper's Stan script. Draws above the
     `thresh` quantile of their largest alpha |f| are dropped, as in Supplement 1, and must not be released.
-    `densities`: entries may be above 0. `records_in` "rows": a row per record. Raises `InputError`.
+    `densities`: entries may be above 0. `records_in` "rows": a row per record. Raises `InputError`, also of what is
+    seen to be of another fit, or weighted where that is not said; an `OrderWarning` where records look out of order.
 
     >>> bounds_from([[-1.0, -4.0, -2.0], [-1.5, -3.0, -2.5]], alpha=[1, 0.5, 1]).lipschitz.overall
     2.5
@@ -65,18 +63,16 @@ def bounds_from(
         quantile = float(np.quantile(by_draw, thresh))
         kept = by_draw <= quantile
         highest, lowest = extremes(matrix, kept)
-    largest = larger(highest, lowest)
-    if weighted:
-        largest = np.divide(largest, used, out=np.full(len(used), np.inf), where=used > 0)
-    fit = _as_fit(identity_records(len(largest)), used, largest)
+    entries = larger(highest, lowest)
+    largest = _unweighted(entries, used) if weighted else entries
     made_from = alpha.made_from if isinstance(alpha, Weights | Kept) else None
+    if alpha is not None:
+        varies = (highest != lowest) | (matrix.shape[0] == 1)
+        parts = () if made_from is None else tuple(_of_parts(matrix, used, weighted))
+        Compared(used, entries, largest, varies, int(kept.sum()), weighted, made_from, parts).check()
+    fit = _as_fit(identity_records(len(largest)), used, largest)
     quantile = finite_largest(fit.lipschitz) if quantile is None else quantile
-    made = Bounds(used, largest, fit.lipschitz, kept, quantile, alpha is not None, made_from is not None)
-    if alpha is not None and not weighted:
-        _check_not_on_a_line(made)
-    if made_from is not None:
-        _check_other(made, made_from)
-    return made
+    return Bounds(used, largest, fit.lipschitz, kept, quantile, alpha is not None, made_from is not None)
 
 
 def weights_from(
@@ -116,6 +112,18 @@ def weights_from(
     return made
 
 
+def _unweighted(entries: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """F of entries that are multiplied by alpha; infinite where that is 0, since they cannot tell it."""
+    return np.divide(entries, alpha, out=np.full(len(alpha), np.inf), where=alpha > 0)
+
+
+def _of_parts(matrix: LogLik, alpha: np.ndarray, weighted: bool) -> Iterator[np.ndarray]:
+    """F of each chain that came in a file of its own."""
+    for part in matrix.parts if isinstance(matrix, Stacked) else ():
+        largest = larger(*extremes(part, np.ones(part.shape[0], bool)))
+        yield _unweighted(largest, alpha) if weighted else largest
+
+
 def _as_fit(records: Records, alpha: np.ndarray, largest: np.ndarray) -> JointFit:
     """A round as rules and bounds read it."""
     return JointFit(records, (records.response,), (), _frozen(alpha), _frozen(largest))
@@ -131,8 +139,9 @@ def _alpha_of(alpha: Any, matrix: LogLik) -> np.ndarray:
     """Weights of the fit; what `weights_from` gave may be given as it is."""
     if alpha is None:
         return np.ones(matrix.shape[1])
-    used = checked_weights(alpha.alpha if isinstance(alpha, Weights | Kept) else alpha)
-    require_n("alpha", len(used), matrix)
+    name = alpha.called if isinstance(alpha, Kept) else "alpha"
+    used = checked_weights(alpha.alpha if isinstance(alpha, Weights | Kept) else alpha, name)
+    require_n(name, len(used), matrix)
     return used
 
 
@@ -157,8 +166,17 @@ def _check_rule(rule: Any) -> None:
     if rule.unset and not _is_printed(rule):
         raise InputError(
             f"{type(rule).__name__} must have its {rule.dial}{PRINTED if isinstance(rule, SW) else ''}, since a search "
-            "would fit again at each trial, found none"
+            f"would fit again at each trial, found {_instead(rule)}"
         )
+    if isinstance(rule, Reweight) and not isinstance(rule.k, str) and rule.k > 1:
+        raise InputError(f"Reweight must have a k of at most 1, below 1 in Algorithm 3, found {rule.k:g}")
+
+
+def _instead(rule: Rule) -> str:
+    """What was given in place of a number."""
+    if not isinstance(rule, SW) or rule.match is None:
+        return "none"
+    return f"by {rule.by!r}" if isinstance(rule.match, int | float) else f"{type(rule.match).__name__} to match"
 
 
 def _is_printed(rule: Rule) -> bool:
@@ -172,30 +190,6 @@ def _settled(rule: Rule, fit: JointFit) -> Rule:
         return rule
     assert isinstance(rule.match, int | float), "checked"
     return rule.turned(rule.guess(fit, float(rule.match)))
-
-
-def _check_other(bounds: Bounds, made_from: np.ndarray) -> None:
-    """Refuse a matrix with the very F that the weights were made from: it is not of the fit that had them."""
-    known = np.isfinite(bounds.largest) & np.isfinite(made_from)
-    if known.any() and np.allclose(bounds.largest[known], made_from[known], rtol=SAME, atol=0):
-        raise InputError(MADE_FROM)
-
-
-def _check_not_on_a_line(bounds: Bounds) -> None:
-    """The same, where nothing is known of what weights were made from: by what they are.
-
-    LW's are a straight line in F, which falls; re-weighting's are in proportion to 1 / F. No other fit's F does that.
-    """
-    alpha, largest = bounds.alpha, bounds.largest
-    between = (alpha > 0) & (alpha < 1) & np.isfinite(largest)
-    x, y = largest[between], alpha[between]
-    if len(np.unique(x)) < FEWEST or np.ptp(y) <= ON_A_LINE:
-        return
-    low, high = np.argmin(x), np.argmax(x)
-    line = y[low] + (y[high] - y[low]) * (x - x[low]) / (x[high] - x[low])
-    falls = y[low] > y[high] and np.abs(line - y).max() <= ON_A_LINE
-    if falls or np.ptp(x * y) <= ON_A_LINE * (x * y).max():
-        raise InputError(MADE_FROM)
 
 
 def _check_thresh(thresh: object, matrix: LogLik) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,6 +40,21 @@ class BoundTable:
         """Public columns that rows are generated from."""
         needed = dict.fromkeys((*self.model.inputs, *sorted(self.model.helpers)))
         return tuple(name for name in needed if name not in self.model.names)
+
+    def public_terms(self, public: Collection[str]) -> tuple[tuple[str | None, ...], ...]:
+        """Names of each column's terms, in the order of its coefficients.
+
+        Those with levels of columns that are not public are None: such levels may have been read off the table.
+        """
+        return tuple(
+            ("Intercept",)
+            if spec is None
+            else tuple(
+                None if "[" in str(term) and not set(column.formula.covariates) <= set(public) else str(term)
+                for term in spec.column_names
+            )
+            for column, spec in zip(self.model.columns, self.specs, strict=True)
+        )
 
 
 def observed(model: TableModel, records: Records, strict: bool) -> TableModel:

@@ -18,7 +18,10 @@ from alphasynth.privacy.accounting import bound_of
 NAMES = tuple(name for name in PARTS if name not in OF_COLUMNS)
 RULES: dict[str, type[Rule]] = {"LW": LW, "CW": CW, "SW": SW, "BW": BW, "Given": Given, "Reweight": Reweight}
 CONTRIBUTIONS: dict[str, type[Strict] | type[Scored]] = {**STRICT, "Scored": Scored}
-HINTS = {"radius": "; a twentieth of the distance between a column's public limits is a start"}
+HINTS = {
+    "radius": "; a twentieth of the distance between a column's public limits is a start",
+    "given": "; on the command line say --given FILE, a file with a column alpha",
+}
 MATCHED, EPSILON = ("LW", "CW"), "epsilon="
 
 

@@ -201,8 +201,8 @@ class Reweight:
     """Re-weighting (Algorithm 3): alpha_i = k * Delta / F_i, clipped to [0, 1].
 
     Where alpha_i > 0 this is the paper's k * alpha_i * Delta / Delta_i, since Delta_i = alpha_i F_i; where alpha_i = 0
-    the paper's quotient is 0/0 and this is its limit, or 0 again with `keep_zeros`. "auto": the largest k < 1 that does
-    not raise Delta.
+    the paper's quotient is 0/0 and this is its limit, or 0 again with `keep_zeros`; where F_i is 0 as well there is no
+    limit (Delta_i is 0 under every weight), and the 0 stays. "auto": the largest k < 1 that does not raise Delta.
 
     >>> Reweight(k=0.95)
     Reweight(k=0.95, keep_zeros=False)
@@ -235,10 +235,11 @@ class Reweight:
         return begin_in_proportion(before, bound, self.k)
 
     def __call__(self, records: Records, fit: JointFit) -> np.ndarray:
-        """Next alpha from the last fit's F and Delta; 1 where F_i is 0, 0 where it is not finite."""
+        """Next alpha from the last fit's F and Delta; 1 where F_i is 0 and alpha_i is not, 0 where F_i is infinite."""
         assert self.k != "auto", "a Reweight without k is settled by a search before it is called"
-        alpha = level(fit.largest_distinct, self.k * fit.lipschitz.overall)
-        return np.where(fit.alpha_distinct > 0, alpha, 0.0) if self.keep_zeros else alpha
+        largest = fit.largest_distinct
+        lifted = (largest > 0) & (not self.keep_zeros)
+        return np.where((fit.alpha_distinct > 0) | lifted, level(largest, self.k * fit.lipschitz.overall), 0.0)
 
 
 @dataclass(frozen=True)

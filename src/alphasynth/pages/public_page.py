@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from alphasynth.catalogue import MECHANISMS
 from alphasynth.evaluation.values import is_numeric, present, read_records
@@ -79,7 +80,21 @@ def _files(release: Release, names: list[str], tables: list[Records]) -> tuple[p
             ("table", "file", "draw", "rows"),
             lines,
         ),
+        *(() if release.parameters is None else _parameters(release.parameters)),
     )
+
+
+def _parameters(said: Mapping[str, Any]) -> tuple[page.Block, ...]:
+    """The file of the draws' parameters, and which of its columns is the coefficient of which term."""
+    named = page.text(
+        f"{said['file']} holds the draws of parameters that these tables were made from, a line for each, under the "
+        "same promise."
+    )
+    terms = said.get("terms")
+    if not isinstance(terms, dict) or not terms:
+        return (named,)
+    heads = (f"column of {said['file']}", "coefficient of")
+    return (named, page.table("Coefficients, and their terms", heads, [(str(k), str(v)) for k, v in terms.items()]))
 
 
 def synthetic_columns(release: Release) -> list[str]:

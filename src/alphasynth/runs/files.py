@@ -223,6 +223,7 @@ def write_parameters(path: Path, synthesizer: Synthesizer) -> dict[str, Any]:
     return {
         "file": path.name,
         "columns": [name for name in columns if name != "draw"],
+        "terms": _terms(fit, synthesizer.terms_),
         "costs": "nothing more than the tables, which are made from these draws of parameters",
     }
 
@@ -237,6 +238,16 @@ def _parameters(fit: JointFit, rows: np.ndarray) -> dict[str, np.ndarray]:
             labels = [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(flat.shape[1])]
             columns |= dict(zip([stem + label for label in labels], flat.T, strict=True))
     return columns
+
+
+def _terms(fit: JointFit, terms: Sequence[Sequence[str | None]]) -> dict[str, str]:
+    """Which column of the parameters is the coefficient of which term, where the term's name is public."""
+    found: dict[str, str] = {}
+    for name, column, own in zip(fit.names, fit.columns, terms, strict=True):
+        stem = f"{name}: " if len(fit.names) > 1 else ""
+        if column.draws.theta.get("beta", np.zeros(1)).shape[1:] == (len(own),):
+            found |= {f"{stem}beta[{i}]": term for i, term in enumerate(own) if term is not None}
+    return found
 
 
 def _write_draws(path: Path, rounds: Sequence[Weighting], fits: Sequence[JointFit], picked: np.ndarray) -> None:

@@ -150,11 +150,18 @@ def read_release(folder: Path) -> Release:
         raise InputError(f"{folder.name}/{GUARANTEE} must be one that alphasynth wrote, found another")
     if any((folder / name).is_symlink() for name in named):
         raise InputError(f"{folder.name} must hold its tables, found a link to another place")
-    return release_in(folder, guarantee, named, CSV_CELLS in statement, statement.get(CSV_DECIMAL, "."))
+    drawn = statement.get("parameters")
+    parameters = drawn if isinstance(drawn, dict) and isinstance(drawn.get("file"), str) else None
+    return release_in(folder, guarantee, named, CSV_CELLS in statement, statement.get(CSV_DECIMAL, "."), parameters)
 
 
 def release_in(
-    folder: Path, guarantee: PublicGuarantee, files: Sequence[str], guarded: bool, decimal: str = "."
+    folder: Path,
+    guarantee: PublicGuarantee,
+    files: Sequence[str],
+    guarded: bool,
+    decimal: str = ".",
+    parameters: Mapping[str, Any] | None = None,
 ) -> Release:
     """A release whose tables are these files of a folder; `guarded` where text in them is."""
     facts = declared_facts(guarantee) if guarantee.measured else {}  # of a whole table all of it is declared
@@ -162,7 +169,7 @@ def release_in(
     tables = tuple(as_declared(open_table(folder / name, text=text), facts) for name in files)
     first = tables[0].source if isinstance(tables[0], FileTable) else None
     delimiter = first.delimiter if isinstance(first, Csv) else Release.delimiter
-    return Release(tables, guarantee, tuple(files), guarded, delimiter, decimal)
+    return Release(tables, guarantee, tuple(files), guarded, delimiter, decimal, parameters)
 
 
 def _guarantee(statement: Mapping[str, Any]) -> PublicGuarantee | None:

@@ -108,10 +108,11 @@ def run(
             kept = write_confidential(staging, used, synthesizer, statement, clock.seconds, audited)
         clock.rendering()
         del synthesizer, simulations, simulation  # what a fit holds is large, and pages need room of their own
-        released = partial(release_in, staging.release, public, files, guarded, style.decimal)
+        drawn = statement.get("parameters")
+        released = partial(release_in, staging.release, public, files, guarded, style.decimal, drawn)
         pages = (NAME,) if settings.report and _rendered(staging.path, released, kept) else ()
-    drawn = (PARAMETERS,) if settings.parameters else ()
-    return Report(out, (*files, *drawn, "guarantee.json", *pages), public, statement, ledger.path)
+    beside = (PARAMETERS,) if settings.parameters else ()
+    return Report(out, (*files, *beside, "guarantee.json", *pages), public, statement, ledger.path)
 
 
 def _charging(watch: Watch, settings: Settings, reservation: Reservation, begin: Begin) -> Watch:

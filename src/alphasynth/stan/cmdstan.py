@@ -32,10 +32,13 @@ Data = dict[str, Any]
 class Program:
     """A compiled program."""
 
-    def __init__(self, code: str, folder: Path) -> None:
-        """Compile it, or take it from the cache, which holds programs and no data; requests pass through a folder."""
+    def __init__(self, code: str, folder: Path, compiling: Callable[[], None] = lambda: None) -> None:
+        """Compile it, or take it from the cache, which holds programs and no data; requests pass through a folder.
+
+        `compiling` is called before it compiles, which takes minutes.
+        """
         self.folder = folder
-        self.executable = compiled(code, folder)
+        self.executable = compiled(code, folder, compiling)
 
     def names(self, data: Data) -> tuple[list[str], list[list[int]], list[str]]:
         """Names and shapes of parameters, transformed parameters and generated quantities; names of all entries."""

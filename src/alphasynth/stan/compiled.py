@@ -9,7 +9,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,10 +20,10 @@ BRIDGE = Path(__file__).with_name("bridge.cpp")
 OLDEST = (2, 27)
 
 
-def compiled(code: str, folder: Path) -> Path:
+def compiled(code: str, folder: Path, compiling: Callable[[], None] = lambda: None) -> Path:
     """A program's executable, from the cache or made; raise `InputError`, or `ValueError` with CmdStan's words.
 
-    Where no cache can be kept, it is in the folder.
+    Where no cache can be kept, it is in the folder. `compiling` is called before it is made.
     """
     home = cmdstan_home(folder)
     local = home / "make" / "local"  # a user's own options of the compiler
@@ -31,9 +31,9 @@ def compiled(code: str, folder: Path) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphasynth" / f"cmdstan-{kind}"
     name = f"program-{_digest(code)}"
     if not _may_write(cache):
-        return _kept(code, folder / name, folder, folder)
+        return _kept(code, folder / name, folder, folder, compiling)
     with _alone_in(cache):  # two that compile at once would do all twice, and CmdStan's own parts in one place
-        return _kept(code, cache / name, cache, folder)
+        return _kept(code, cache / name, cache, folder, compiling)
 
 
 def cmdstan_home(folder: Path) -> Path:
@@ -66,10 +66,11 @@ def _version(home: Path) -> str:
     return line[1] if line else ""
 
 
-def _kept(code: str, program: Path, cache: Path, folder: Path) -> Path:
+def _kept(code: str, program: Path, cache: Path, folder: Path, compiling: Callable[[], None]) -> Path:
     """The program where it is kept; made elsewhere and put there whole, so that nobody finds half of it."""
     if program.exists():
         return program
+    compiling()
     with tempfile.TemporaryDirectory(dir=folder) as made:
         place = Path(made)
         _compile(code, place, cache)

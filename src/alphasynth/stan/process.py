@@ -24,6 +24,11 @@ from alphasynth.errors import InputError
 ENGINES = {"pystan": ("httpstan", "stan"), "cmdstan": ("cmdstanpy", "cmdstan")}
 
 
+COMPILING = "compiling"  # what the worker says before it compiles
+ONCE = "alphasynth: compiling the Stan program, once; some minutes\n"
+LIMIT = re.compile(r"(\w+)(?:\[[^\]]*\])* is \S+, but must be ((?:greater|less) than(?: or equal to)?) ")
+
+
 class StanError(InputError):
     """Stan refused a program or its data."""
 
@@ -50,6 +55,9 @@ class _Process:
                 pickle.dump((engine, code, what, arguments), process.stdin, pickle.HIGHEST_PROTOCOL)
                 process.stdin.flush()
                 kind, answer = pickle.load(process.stdout)  # noqa: S301 # from our own process
+                if kind == COMPILING:
+                    _say(ONCE)
+                    kind, answer = pickle.load(process.stdout)  # noqa: S301
             except (EOFError, BrokenPipeError, pickle.UnpicklingError):
                 self._running = None
                 _end(process, self._folder)
@@ -75,6 +83,13 @@ class _Process:
         return self._running
 
 
+def _say(words: str) -> None:
+    """A line on standard error, which nobody may be listening to."""
+    with suppress(OSError, ValueError, AttributeError):  # closed, or none in a program without a console
+        sys.stderr.write(words)
+        sys.stderr.flush()
+
+
 def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
     """End the process and all that it started, and delete the draws that it had not read yet."""
     with suppress(ProcessLookupError):
@@ -97,6 +112,8 @@ def _brief(words: str) -> str:
         line for line in lines if re.search(r"error|Exception|must|found|expect|undeclared", line, re.IGNORECASE)
     ]
     line = (telling or lines or ["nothing said"])[-1]
+    if limit := LIMIT.search(line):
+        return f"{limit[1]!r} with a value that is not {limit[2]} its limit in the program"
     line = re.sub(r"\(in [^)]*\)|'?/[^\s']+'?|(?:\w*(?:Exception|Error): ?)+", " ", line)
     return " ".join(re.sub(r"-?\d[\d.]*(e[+-]?\d+)?", "...", line).split())[:300]
 

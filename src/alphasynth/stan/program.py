@@ -80,6 +80,9 @@ class StanProgram:
         given = {name for name, _ in self.data} & {self.called(part) for part in OF_TABLE}
         if given:
             raise InputError(f"data must leave to the table what comes from it, found {', '.join(sorted(given))}")
+        strange = sorted({name for name, _ in self.data} - _declared(data))
+        if strange:
+            raise InputError(f"data must be what the Stan program's data block declares, found {', '.join(strange)}")
 
     def data_for(self, y: np.ndarray, X: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
         """The data block's values for rows of a table; only what the program declares."""
@@ -144,6 +147,17 @@ def _block(code: str, name: str) -> str:
         depth += {"{": 1, "}": -1}.get(code[place], 0)
         place += 1
     return code[start.end() : place - 1]
+
+
+def _declared(block: str) -> set[str]:
+    """Names that a block declares: the last word of each declaration, but for sizes after it.
+
+    >>> sorted(_declared("int<lower=0> n; array[n, 2] int y; vector[n] x[3, 2]; real a = 1;"))
+    ['a', 'n', 'x', 'y']
+    """
+    parts = (re.sub(r"<[^>]*>", "", part).strip() for part in block.split(";"))
+    ends = (re.search(r"(\w+)\s*(?:\[[^\[\]]*\]\s*)?(?:=.*)?$", part, re.DOTALL) for part in parts)
+    return {end[1] for end in ends if end}
 
 
 def _hashable(value: Any) -> Any:

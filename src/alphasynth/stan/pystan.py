@@ -27,8 +27,11 @@ Data = dict[str, Any]
 class Program:
     """A compiled program."""
 
-    def __init__(self, code: str, folder: Path) -> None:
-        """Compile it, or take it from httpstan's cache, which holds programs and no data; draws go through a folder."""
+    def __init__(self, code: str, folder: Path, compiling: Callable[[], None] = lambda: None) -> None:
+        """Compile it, or take it from httpstan's cache, which holds programs and no data; draws go through a folder.
+
+        `compiling` is called before it compiles, which takes minutes.
+        """
         import httpstan.models
 
         keep_fits_in(folder)
@@ -36,6 +39,7 @@ class Program:
         try:
             self.module: Any = httpstan.models.import_services_extension_module(self.name)
         except KeyError:
+            compiling()
             with TemporaryDirectory() as folder_of_build, chdir(folder_of_build):  # it leaves `build` where it stands
                 asyncio.run(httpstan.models.build_services_extension_module(code))
             self.module = httpstan.models.import_services_extension_module(self.name)

@@ -20,14 +20,26 @@ from typing import Any, BinaryIO
 
 from alphasynth.errors import InputError
 from alphasynth.stan import cmdstan, pystan
+from alphasynth.stan.process import COMPILING
 
 ATTEMPTS = 100  # to delete a folder
-PROGRAMS: dict[str, Callable[[str, Path], Any]] = {"pystan": pystan.Program, "cmdstan": cmdstan.Program}
+PROGRAMS: dict[str, Callable[[str, Path, Callable[[], None]], Any]] = {
+    "pystan": pystan.Program,
+    "cmdstan": cmdstan.Program,
+}
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, folder: Path) -> None:
-    """Answer requests until there are no more: by "answer", or by "refused" and our words, or "failed" and Stan's."""
+    """Answer requests until there are no more: by "answer", or by "refused" and our words, or "failed" and Stan's.
+
+    Before an answer that waits for a program to be compiled there is a "compiling".
+    """
     programs: dict[tuple[str, str], Any] = {}
+
+    def say(*message: Any) -> None:
+        pickle.dump(message, answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+
     while True:
         try:
             engine, code, what, arguments = pickle.load(requests)  # noqa: S301 # from the process that started this one
@@ -35,15 +47,14 @@ def serve(requests: BinaryIO, answers: BinaryIO, folder: Path) -> None:
             return
         try:
             if (engine, code) not in programs:
-                programs[engine, code] = PROGRAMS[engine](code, folder)
+                programs[engine, code] = PROGRAMS[engine](code, folder, lambda: say(COMPILING, None))
             call: Callable[..., Any] = getattr(programs[engine, code], what)
             answer = ("answer", call(*arguments))
         except InputError as error:
             answer = ("refused", str(error))
         except Exception as error:  # noqa: BLE001 # Stan's own kinds are many; its words go to who asked
             answer = ("failed", f"{type(error).__name__}: {error}")
-        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
-        answers.flush()
+        say(*answer)
 
 
 def end_with(parent: int, folder: Path) -> None:

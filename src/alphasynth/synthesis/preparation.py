@@ -13,6 +13,7 @@ from alphasynth.errors import Gathering, InputError, gathering
 from alphasynth.exact.public_grid import PublicGrid
 from alphasynth.inference.automatic import Automatic
 from alphasynth.inference.contribution import SURVEY, Censored, Recentred, Strict, SurveyWeighted
+from alphasynth.inference.density import outside
 from alphasynth.inference.stan_sampler import StanSampler
 from alphasynth.mechanisms import strict
 from alphasynth.mechanisms.binding import BoundTable, bind_table
@@ -25,7 +26,7 @@ from alphasynth.mechanisms.rules import BW, Given
 from alphasynth.mechanisms.scored import Scored
 from alphasynth.models.coefficient_priors import NormalPrior
 from alphasynth.models.column_model import ColumnModel
-from alphasynth.models.model import Model, Outside, Rows
+from alphasynth.models.model import Model, Rows
 from alphasynth.models.table_model import TableModel
 from alphasynth.privacy.accounting import first_parts, split, within
 from alphasynth.privacy.approximate import rho_of_row, split_squares
@@ -124,8 +125,6 @@ def _surveyed(request: Request, model: Model, rows: Rows, records: Records) -> t
     """A model and its rows, with survey weights in the likelihood where they are asked for."""
     if not request.survey_likelihood:
         return model, rows
-    if isinstance(model, Outside):
-        raise InputError("survey weights must enter a Stan program as it has them itself, found them asked for beside")
     assert request.survey_weights is not None, "checked at the door"
     return SurveyWeighted(model), rows.with_column(SURVEY, survey_weights(records, request.survey_weights))
 
@@ -193,7 +192,7 @@ def _first(request: Request, shares: Sequence[float], number: int) -> float | No
 
 def _problem(request: Request, records: Records, model: Model, rows: Rows, first: float | None, cut: float) -> Problem:
     """The problem of a column; of budget weights with the guide, which has half of the column's share of epsilon."""
-    sampler = StanSampler() if isinstance(model, Outside) else Automatic()
+    sampler = Automatic() if outside(model) is None else StanSampler()
     problem = Problem(records, model, rows, request.sampler or sampler, request.num_draws, request.thresh)
     return problem if first is None else replace(problem, guide=guide_of(problem, first, cut))
 

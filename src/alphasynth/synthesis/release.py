@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from alphasynth.privacy.accounting import counted
 from alphasynth.privacy.guarantee import PublicGuarantee
@@ -17,7 +19,7 @@ class Release:
 
     `files` are the tables' file names, where they have any, and `guarded` whether text in them was guarded from
     spreadsheets; `delimiter` and `decimal` are what stands between cells and before decimals, where they are text.
-    Tables stand draw by draw.
+    Tables stand draw by draw. `parameters` is what `guarantee.json` says of a file of the draws' parameters.
 
     >>> import pandas as pd
     >>> from alphasynth.synthesizer import Synthesizer
@@ -34,6 +36,7 @@ class Release:
     guarded: bool = False
     delimiter: str = ","
     decimal: str = "."
+    parameters: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         return f"<Release: {counted(len(self.tables), 'table')}; {self.guarantee}>"

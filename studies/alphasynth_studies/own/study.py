@@ -59,7 +59,8 @@ def words(own: Own, results: dict[str, Any]) -> str:
     low, high = lw["share_above_global_interval"]
     value = "LW's bound of the first database" if own.above is None else "the value asked about"
     return (
-        f"LW's local bounds of {lw['num_databases']:,} databases of {own.n:,} records have median "
+        f"LW's local bounds of {lw['num_databases']:,} databases of {own.n:,} records, under the model "
+        f"{own.model or f'{FAMILY} (--model was not given)'}, have median "
         f"{round_up(lw['median_delta'])}, standard deviation {lw['sd_delta']:.2f} and reach from "
         f"{round_up(lw['smallest_delta'])} to {round_up(lw['largest_delta'])}; {lw['share_above_global']:.0%} of them "
         f"(95 % interval {low:.0%} to {high:.0%}) lie above {round_up(results['above'])}, {value}."
