@@ -128,7 +128,8 @@ def test_the_program_computes_what_the_page_says(folder, monkeypatch, capsys):
     page = {}
     heads, lines = table_of(page_of(folder), "Means of columns")
     assert heads == ["column", "mean", INTERVAL]
-    assert [line[0][0] for line in lines] == ["y", "pay", "kind", "k"]
+    assert [line[0][0] for line in lines] == ["y", "pay", "kind", "since", "k"]
+    assert re.fullmatch(r"2021-0\d-\d\d", lines[3][1][0])  # a mean of dates is shown as one
     page |= {f"mean of {line[0][0]}": line[1:] for line in lines}
     heads, lines = table_of(page_of(folder), "Shares of levels")
     assert heads == ["column", "level", "share", INTERVAL]
@@ -153,7 +154,9 @@ def test_the_program_computes_what_the_page_says(folder, monkeypatch, capsys):
         assert told == pytest.approx(estimate, rel=1e-5, abs=1e-7), what
         assert least == pytest.approx(low, rel=1e-4, abs=1e-6), what
         assert low <= estimate <= high
-        assert float(interval.split(" to ")[1].replace(",", "")) == pytest.approx(high, rel=0.02, abs=0.01), what
+        end = interval.split(" to ")[1].replace(",", "")
+        end = (pd.Timestamp(end) - pd.Timestamp(0)).days if what == "mean of since" else float(end)
+        assert end == pytest.approx(high, rel=0.02, abs=0.01), what
 
 
 def test_the_pages_numbers_are_those_of_the_rule(folder):

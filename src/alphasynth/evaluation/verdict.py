@@ -101,7 +101,7 @@ def every_finding(
 def _of_statistic(one: Comparison) -> Finding:
     statistic, synthetic = one.synthetic.statistic, one.synthetic.combined.estimate
     kind, of, error = TAIL if statistic.in_the_tails else CENTRE, (one.synthetic.column,), one.difference_error
-    return Finding(kind, statistic.name, of, one.value, synthetic, error, one.apart, one.size)
+    return Finding(kind, statistic.name, of, one.value, synthetic, error, one.apart, one.size, one.day)
 
 
 def _of_share(one: Share) -> Finding:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from alphasynth.evaluation.digits import date_words
 from alphasynth.pages.marks import Bars, Figure, Line, Panel, Points, Reference
 from alphasynth.pages.named_marks import Intervals, Shares, Tiles
 from alphasynth.pages.palette import shade
@@ -112,6 +113,9 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
         elif isinstance(mark, Line):
             space.plot(mark.x, mark.y, color=colours[mark.series], label=mark.series)
     _draw_rows(space, panel, colours)
+    if panel.dates:
+        space.xaxis.set_major_formatter(lambda value, _: date_words(value))
+        space.tick_params(axis="x", labelsize=7)
     if panel.shares:
         _draw_shares(space, panel.shares, colours)
     if panel.intervals:

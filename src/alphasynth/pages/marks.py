@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from alphasynth.evaluation.digits import short
+from alphasynth.evaluation.digits import date_words, short
 from alphasynth.evaluation.values import Values
 from alphasynth.pages.named_marks import Intervals, Shares, Tiles
 from alphasynth.privacy.accounting import round_up
@@ -29,16 +29,16 @@ class Violin:
     n: int
     interval: tuple[float, float] | None = None
     bounds: bool = False  # of Lipschitz bounds, whose largest is never rounded down
+    dates: bool = False  # of days' numbers
 
     @property
     def tip(self) -> str:
         """What to say of it."""
-        low, middle, high = self.quartiles
-        text = f"{self.series}: median {short(middle)}, middle half {short(low)} to {short(high)}, "
-        text += f"range {short(self.grid[0])} to {(round_up if self.bounds else short)(self.grid[-1])}"
-        return text + (
-            f", 95 % interval {short(self.interval[0])} to {short(self.interval[1])}" if self.interval else ""
-        )
+        spoken = date_words if self.dates else short
+        low, middle, high = map(spoken, self.quartiles)
+        text = f"{self.series}: median {middle}, middle half {low} to {high}, "
+        text += f"range {spoken(self.grid[0])} to {(round_up if self.bounds else spoken)(self.grid[-1])}"
+        return text + (f", 95 % interval {' to '.join(map(spoken, self.interval))}" if self.interval else "")
 
     def numbers(self) -> Iterator[dict[str, Any]]:
         """Lines of the CSV file."""
@@ -118,12 +118,14 @@ class Reference:
     to: float | None = None
     series: str | None = None
     bounds: bool = False
+    dates: bool = False
 
     @property
     def tip(self) -> str:
         """What to say of it."""
-        shown = (round_up if self.bounds else short)(self.at)
-        return f"{self.label}: {shown}" if self.to is None else f"{self.label}: {short(self.at)} to {short(self.to)}"
+        spoken = date_words if self.dates else short
+        shown = (round_up if self.bounds else spoken)(self.at)
+        return f"{self.label}: {shown}" if self.to is None else f"{self.label}: {spoken(self.at)} to {spoken(self.to)}"
 
     def numbers(self) -> Iterator[dict[str, Any]]:
         """Lines of the CSV file."""
@@ -144,6 +146,11 @@ class Panel:
     alt: str
     y_label: str = ""
     x_range: tuple[float, float] | None = None  # shown whole, whatever the marks
+
+    @property
+    def dates(self) -> bool:
+        """Whether its axis is one of days."""
+        return any(mark.dates for mark in self.rows)
 
     @property
     def rows(self) -> list[Violin]:
@@ -216,7 +223,13 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def violin(series: str, values: Values, interval: tuple[float, float] | None = None, bounds: bool = False) -> Violin:
+def violin(
+    series: str,
+    values: Values,
+    interval: tuple[float, float] | None = None,
+    bounds: bool = False,
+    dates: bool = False,
+) -> Violin:
     """The outline of a distribution between its smallest and largest value, smoothed by Silverman's rule.
 
     The ends reflect what would be smoothed beyond them, so that a heap at the largest value shows as one.
@@ -226,14 +239,14 @@ def violin(series: str, values: Values, interval: tuple[float, float] | None = N
     quartiles = (values.quantile(0.25), values.quantile(0.5), values.quantile(0.75))
     low, high = values.values[0], values.values[-1]
     if high - low <= 1e-9 * max(abs(low), abs(high)):
-        return Violin(series, np.array([low]), np.array([1.0]), quartiles, values.n, interval, bounds)
+        return Violin(series, np.array([low]), np.array([1.0]), quartiles, values.n, interval, bounds, dates)
     heights, _ = np.histogram(values.values, FINE, (low, high), weights=values.counts)
     width = _bandwidth(values) / (high - low) * FINE
     smooth = gaussian_filter1d(heights.astype(float), max(width, 2.0), mode="reflect")
     centres = low + (np.arange(FINE) + 0.5) * (high - low) / FINE
     grid = np.linspace(low, high, GRID)
     density = np.interp(grid, centres, smooth)
-    return Violin(series, grid, density / density.max(), quartiles, values.n, interval, bounds)
+    return Violin(series, grid, density / density.max(), quartiles, values.n, interval, bounds, dates)
 
 
 def curve(series: str, values: Values, tip: str) -> Line:

@@ -20,6 +20,7 @@ from alphasynth.evaluation.released import (
     shares,
 )
 from alphasynth.pages import page, whole_table
+from alphasynth.pages.measures import ends_of
 from alphasynth.pages.released.program import program
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_facts
@@ -39,7 +40,7 @@ ALL_OF_THEM = "In Python: means, shares, regressions"
 
 def blocks_of(release: Release, tables: Sequence[Records], shown: str) -> list[page.Block]:
     """Tables of estimates, and the program; `shown` is the column that the page shows where none is a response."""
-    facts = {name: each for name, each in declared_facts(release.guarantee).items() if not each.dates}
+    facts = declared_facts(release.guarantee)
     if not facts or not whole_table.at_hand(release):
         return _of_large(release, facts, shown)
     of = released(release, tables)
@@ -52,8 +53,9 @@ def blocks_of(release: Release, tables: Sequence[Records], shown: str) -> list[p
 
 
 def _of_large(release: Release, facts: Mapping[str, Declared], shown: str) -> list[page.Block]:
-    """Of a large table one column is at hand, and of dates alone none: a program for who reads all of it."""
-    can = [name for name in facts if facts[name].limits or not isinstance(facts[name].levels[0], str)]
+    """Of a large table one column is at hand: a program for who reads all of it."""
+    can = [n for n, each in facts.items() if each.limits or not isinstance(each.levels[0], str)]
+    can = [name for name in can if not facts[name].dates]
     responses = [name for name in release.guarantee.response if name in can]
     responses = responses or [name for name in [shown] if name in can]
     regressions = [declared_regression(facts, name) for name in responses]
@@ -68,7 +70,7 @@ def released(release: Release, tables: Sequence[Records]) -> Released:
 
 
 def _means(of: Released) -> page.Block | None:
-    lines = [(each.column, *_cells(each.found)) for each in means(of)]
+    lines = [(each.column, *_cells(each.found, of.facts[each.column].dates)) for each in means(of)]
     return _table("Means of columns", ("column", "mean"), lines)
 
 
@@ -98,9 +100,9 @@ def _regression(found: Regressed) -> list[page.Block]:
     return [] if table is None else [table, page.note(NOTE)]
 
 
-def _cells(found: Combined) -> tuple[object, ...]:
+def _cells(found: Combined, day: bool = False) -> tuple[object, ...]:
     error = found.variance**0.5 if found.variance else None
-    return WithError(found.estimate, error), found.interval
+    return WithError(found.estimate, error, day), ends_of(found.interval, day)
 
 
 def _table(caption: str, heads: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> page.Block | None:
