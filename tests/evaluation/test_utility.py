@@ -79,6 +79,12 @@ class TestEvaluate:
         shares = {share.level: share.confidential for share in evaluate(table, table).shares}
         assert shares == pytest.approx({"2020-01-01": 1 / 3, "2020-02-01": 2 / 3})
 
+    def test_truth_values_of_text_files_are_the_same_however_they_are_spelt(self):
+        own = pd.DataFrame({"x": range(60), "owner": ["True", "False", "False"] * 20})
+        made = pd.DataFrame({"x": range(60), "owner": ["true", "false", "false"] * 20})
+        shares = [(s.level, s.confidential, s.synthetic) for s in evaluate(own, made).shares]
+        assert shares == [("False", pytest.approx(2 / 3), pytest.approx(2 / 3)), ("True", 1 / 3, 1 / 3)]
+
     def test_times_of_one_day_are_one_line(self, tmp_path):
         days = pd.date_range("2020-01-01", periods=60, freq="8h")
         pd.DataFrame({"day": days}).to_parquet(tmp_path / "t.parquet")

@@ -124,13 +124,13 @@ def numbers_or_truth(column: Any) -> np.ndarray:
 
 
 def spoken(low: float, high: float, dates: bool = False) -> str:
-    """A cell of numbers, or of days.
+    """A cell of numbers, or of days, which goes to the next one's first.
 
     >>> spoken(3.0, 3.0), spoken(0.0, 0.25), spoken(7078.4, 40000.0), spoken(0.0, 31.0, dates=True)
-    ('3', '0 to 0.25', '7078 to 40000', '1970-01-01 to 1970-02-01')
+    ('3', '0 to 0.25', '7078 to 40000', 'from 1970-01-01')
     """
     if dates:
-        return " to ".join(dict.fromkeys(map(date_words, (low, high))))
+        return date_words(low) if low == high else f"from {date_words(low)}"
     return _end(low, 5) if low == high else f"{_end(low, 4)} to {_end(high, 4)}"
 
 
