@@ -78,10 +78,14 @@ class Utility:
     def __repr__(self) -> str:
         return f"<Utility: {counted(self.tables, 'table')} of {self.rows:,} rows beside {self.n:,}; confidential>"
 
+    def __str__(self) -> str:
+        """The verdict, and of which tables it is."""
+        return f"{self.verdict}\n{self!r}"
+
     def _repr_html_(self) -> str:
-        """For notebooks: the first of each kind of measure; confidential."""
-        sizes = self.n, self.rows, self.tables
-        return utility_card(sizes, self.comparisons, self.propensities, self.coefficients, self.shares)
+        """For notebooks: the verdict, then the first of each kind of measure; confidential."""
+        sizes, said = (self.n, self.rows, self.tables), self.verdict.parts
+        return utility_card(sizes, self.comparisons, self.propensities, self.coefficients, self.shares, said)
 
     @property
     def verdict(self) -> Verdict:

@@ -141,7 +141,7 @@ def together(tables: Sequence[Values]) -> Values:
 
 
 def is_numeric(column: Any) -> bool:
-    """Whether a column of records holds numbers rather than categories or text."""
+    """Whether a column of records holds numbers."""
     return getattr(column.dtype, "kind", "O") in "iuf"
 
 
@@ -176,8 +176,7 @@ TRUTH = {"1": "true", "0": "false", "t": "true", "f": "false"}
 
 def as_text(column: Any) -> np.ndarray:
     """Categories, truth values and codes as text; whole numbers without a point."""
-    values = np.asarray(column)
-    if values.dtype.kind == "b":
+    if (values := np.asarray(column)).dtype.kind == "b":
         return np.where(values, "true", "false")
     if values.dtype.kind == "f" and (values == np.floor(values)).all():
         values = values.astype(np.int64)
@@ -252,7 +251,7 @@ def _arrow(table: Frame | Stored | Records, names: Sequence[str]) -> tuple[pa.Ta
     return to_arrow(table, names), None
 
 
-# What a column of one table holds: dates, text that reads like them, gaps alone, what cannot be compared, the rest.
+# What a column holds: dates, text that reads like them, gaps alone, what cannot be compared, the rest.
 DAYS, TEXT_DAYS, NOTHING, STRANGE, OTHER = "days", "days as text", "nothing", "strange", "other"
 OF_DAYS = {DAYS, TEXT_DAYS, NOTHING}
 UNCOMPARED = (pa.types.is_temporal, pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary)

@@ -19,7 +19,7 @@ from alphasynth.evaluation.findings import (
     Finding,
 )
 from alphasynth.evaluation.propensity import Propensity
-from alphasynth.evaluation.verdict_words import Judged, lines_of
+from alphasynth.evaluation.verdict_words import Judged, lines_of, parts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +75,11 @@ class Verdict:
     def lines(self) -> tuple[str, str, str]:
         """The three lines in words."""
         return lines_of(Judged(self.compared, self.holds, self.off, self.avoid, self.beyond, self.facts))
+
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """The three lines, each as the words it begins with and the rest."""
+        return parts_of(self.lines)
 
     def __str__(self) -> str:
         """The three lines."""

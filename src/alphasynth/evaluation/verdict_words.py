@@ -68,6 +68,11 @@ def lines_of(judged: Judged) -> tuple[str, str, str]:
     return holds, off, avoid
 
 
+def parts_of(lines: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Lines of a verdict, each as the words it begins with and the rest."""
+    return tuple((head, line.removeprefix(f"{head}: ")) for head, line in zip(HEADS, lines, strict=True))
+
+
 def _holds(judged: Judged) -> str:
     compared, facts = judged.compared, judged.facts
     if facts.too_few:
