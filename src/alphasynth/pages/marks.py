@@ -16,6 +16,7 @@ from alphasynth.privacy.accounting import round_up
 GRID = 96  # points of a violin's outline
 FINE = 512  # bins that are smoothed into it
 MOST_POINTS = 1_000  # of one series in a scatter plot
+MOST_ASIDE = 1.5  # places from a point's own
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +173,19 @@ class Panel:
         """Its named estimates."""
         return [mark for mark in self.marks if isinstance(mark, Intervals)]
 
-    def shift(self, mark: Mark) -> float:
-        """How many places a curve with error bars stands beside its own, so that bars at the same x do not cover."""
+    def shift(self, mark: Line) -> np.ndarray:
+        """How many places points (n,) with error bars stand aside, so that bars at the very same x do not cover.
+
+        A point that has its x for itself stays where it is; many at one x are nearer to each other.
+        """
         with_bars = [one for one in self.marks if isinstance(one, Line) and one.reach is not None]
-        return next((i - (len(with_bars) - 1) / 2 for i, one in enumerate(with_bars) if one is mark), 0.0)
+        places = np.zeros(len(mark.x))
+        if any(one is mark for one in with_bars):
+            for i, x in enumerate(mark.x):
+                there = [one is mark for one in with_bars if x in one.x]
+                middle = (len(there) - 1) / 2
+                places[i] = (there.index(True) - middle) * min(1.0, MOST_ASIDE / (middle or 1.0))
+        return places
 
     @property
     def series(self) -> list[str]:
