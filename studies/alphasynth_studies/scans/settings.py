@@ -203,7 +203,7 @@ def depending(
 
 
 def _seen(statement: Statement, kind: str, results: Mapping[str, Any]) -> str:
-    """How a statement fares at the settings considered: LW's by c, those with g = 0 first, CW's at ours and the ends."""
+    """How a statement fares at the settings considered: LW's by g and c, CW's at ours and the two ends."""
     shares = dict(zip(results["considered"][kind], results["statements"][statement.name][kind], strict=True))
     if kind == "LW":
         held = sorted(
@@ -212,9 +212,9 @@ def _seen(statement: Statement, kind: str, results: Mapping[str, Any]) -> str:
         shares = {f"c = {c:g}{f' with g = {g:g}' if g else ''}": shares[words] for g, c, words in held}
     if statement.of_method:
         verdicts = {words: statement.expected.beside(share).verdict for words, share in shares.items()}
-        told = {HOLDS: "keep it at", FAILS: "break it at", UNDECIDED: "leave it open at"}
-        places = {verdict: [words for words, on in verdicts.items() if on == verdict] for verdict in told}
-        said = [f"{told[verdict]} {'; '.join(words)}" for verdict, words in places.items() if words]
+        heads = {HOLDS: "keep it at", FAILS: "break it at", UNDECIDED: "leave it open at"}
+        places = {verdict: [words for words, on in verdicts.items() if on == verdict] for verdict in heads}
+        said = [f"{heads[verdict]} {'; '.join(words)}" for verdict, words in places.items() if words]
         return f"means of our tables {', '.join(said)}"
     if kind == "CW":
         ends = (next(iter(shares)), max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__))
