@@ -22,6 +22,8 @@ from alphasynth.evaluation.released import (
 )
 from alphasynth.evaluation.shares import shares_of
 from alphasynth.evaluation.values import read_records
+from alphasynth.pages.public_page import _spoken
+from alphasynth.pages.released.estimates import MISSING
 from alphasynth.privacy.guarantee import SPREAD
 from alphasynth.tables.declared import Declared
 from command_line import run
@@ -135,7 +137,7 @@ def test_the_program_computes_what_the_page_says(folder, monkeypatch, capsys):
     assert heads == ["column", "level", "share", INTERVAL]
     as_filed = {"=x": "'=x", "true": "True", "false": "False"}
     for (name, _), (level, _), *numbers in lines:
-        if level == "(missing)":
+        if level == MISSING:
             page[f"share of {name} is missing"] = numbers
         else:
             page[f"share of {name} = {as_filed.get(level, level)}"] = numbers
@@ -157,6 +159,17 @@ def test_the_program_computes_what_the_page_says(folder, monkeypatch, capsys):
         end = interval.split(" to ")[1].replace(",", "")
         end = (pd.Timestamp(end) - pd.Timestamp(0)).days if what == "mean of since" else float(end)
         assert end == pytest.approx(high, rel=0.02, abs=0.01), what
+
+
+def test_what_is_missing_has_another_base_and_is_said_to(folder):
+    _, lines = table_of(page_of(folder), "Shares of levels, of the rows that have a value")
+    assert MISSING in [line[1][0] for line in lines]
+    assert "of all rows" in MISSING
+
+
+def test_levels_with_commas_do_not_run_together():
+    assert _spoken(["North, upper", "South"]) == '"North, upper", "South"'
+    assert _spoken(["F", "M"]) == "F, M"
 
 
 def test_the_pages_numbers_are_those_of_the_rule(folder):

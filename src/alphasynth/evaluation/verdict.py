@@ -96,11 +96,23 @@ def every_finding(
     """Findings on all that was compared."""
     return [
         *map(_of_statistic, statistics),
-        *map(_of_share, shares),
+        *map(_of_share, _told_once(shares)),
         *map(_of_pair, pairs),
         *map(_of_coefficient, coefficients),
         *(_of_propensity(one) for one in propensities if one.null > 0),
     ]
+
+
+def _told_once(shares: Sequence[Share]) -> list[Share]:
+    """Shares without those that another says as well: of a column's two levels the true one, or else the rarer."""
+    levels: dict[str, list[Share]] = {}
+    for share in shares:
+        levels.setdefault(share.column, []).append(share)
+    return [share for own in levels.values() for share in ([min(own, key=_last)] if len(own) == 2 else own)]
+
+
+def _last(share: Share) -> tuple[bool, float]:
+    return share.level.lower() not in ("true", "1"), share.confidential
 
 
 def _of_statistic(one: Comparison) -> Finding:

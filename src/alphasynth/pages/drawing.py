@@ -41,7 +41,8 @@ def draw(figure: Figure, panel: Panel) -> str:
     body += [_violin(mark, x, i, figure) for i, mark in enumerate(panel.rows)]
     body += [_on_plane(mark, x, y, figure, panel) for mark in panel.marks]
     label = escape(f"{figure.title}. {panel.alt}", quote=True)
-    scale = f'data-from="{x.low:.6g}" data-to="{x.high:.6g}" data-left="{x.start}" data-right="{x.end}"'
+    dates = 'data-dates="" ' if panel.dates else ""
+    scale = f'{dates}data-from="{x.low:.6g}" data-to="{x.high:.6g}" data-left="{x.start}" data-right="{x.end}"'
     return (
         f'<svg class="{kind}" role="img" aria-label="{label}" viewBox="0 0 {WIDTH} {TOP + height + BOTTOM}" '
         f'data-top="{TOP}" data-bottom="{BOTTOM}" data-row="{ROW}" {scale}>'

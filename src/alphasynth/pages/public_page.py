@@ -184,7 +184,11 @@ def _spoken(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, Mapping):
         return ", ".join(f"{code} = {word}" for code, word in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if not isinstance(value, list | tuple):
+        return str(value)
+    said = [str(each) for each in value]
+    apart = any("," in each or not each.strip() for each in said)  # which would run together
+    return ", ".join(f'"{each}"' if apart else each for each in said)
 
 
 def _kept(guarantee: PublicGuarantee, tables: list[Records]) -> str:

@@ -28,7 +28,8 @@ from alphasynth.tables.declared import Declared, written
 from alphasynth.tables.records import Records
 
 INTERVAL = "95 % interval"
-MISSING = "(missing)"
+MISSING = "(missing, of all rows)"
+OF_VALUES = "Shares of levels, of the rows that have a value"
 NOTE = (
     "A level is measured against the one of its column that is not listed, numbers by one unit of theirs, and what is "
     "missing is a term of its own. Rows without the response are left out."
@@ -78,7 +79,10 @@ def _shares(of: Released) -> page.Block | None:
     lines = [(each.column, _level(of, each), *_cells(each.found)) for each in shares(of)]
     most = f"; of columns with more than {MOST_SHOWN} levels, the most frequent ones"
     many = any(len(facts.levels) > MOST_SHOWN for facts in of.facts.values())
-    return _table(f"Shares of levels{most if many else ''}", ("column", "level", "share"), lines)
+    gaps = any(facts.missing is not None for facts in of.facts.values())
+    return _table(
+        f"{OF_VALUES if gaps else 'Shares of levels'}{most if many else ''}", ("column", "level", "share"), lines
+    )
 
 
 def _level(of: Released, share: LevelShare) -> str:
