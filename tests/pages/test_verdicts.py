@@ -118,8 +118,8 @@ class TestPublic:
         columns = tuple({"column": name} for name in "abc")
         found = said(measured=sums, columns=columns, scalar=None, m=3, combining=SPREAD)
         blocks, tree = (public_verdict.KEPT[one.what] for one in sums[1:])
-        assert found.lines[0] == f"Holds: {blocks} (noise 0.2 of the sampling error)."
-        assert f"{tree} (noise 1.5 of the sampling error)" in found.lines[1]
+        assert found.lines[0] == f"Holds: {blocks} (noise 0.2 times the sampling error)."
+        assert f"{tree} (noise 1.5 times the sampling error)" in found.lines[1]
         assert not [one.what for one in sums if one.what in "".join(found.lines)]
         assert which(found.off) == [public_verdict.NOISY, public_verdict.THREE]
         declared = said(measured=sums, columns=columns, interactions=("a:b",))

@@ -148,8 +148,8 @@ def _share(one: NoisySums) -> float:
 
 def _noise_words(found: Sequence[NoisySums]) -> str:
     """What a user has of noisy sums, with their noise; beside what it stands is said once."""
-    said = [f"{KEPT.get(one.what, one.what)} (noise {_share(one):.2g}" for one in found]
-    return "), ".join([f"{said[0]} of the sampling error", *said[1:]]) + ")"
+    said = [f"{KEPT.get(one.what, one.what)} (noise {_share(one):.2g} times" for one in found]
+    return "), ".join([f"{said[0]} the sampling error", *said[1:]]) + ")"
 
 
 def _model_words(guarantee: PublicGuarantee) -> str:
