@@ -16,6 +16,8 @@ CANNOT = "cannot be told"
 # What a line is: a number; a remark about one table; a claim about the method, judged on means over tables.
 NUMBER, REMARK, CLAIM = "number", "remark", "claim"
 GENERAL, RARE = 0.9, 0.05  # shares of tables from which a remark holds of tables at large, and below which of none
+# Ends of the names of numbers that say whether something is so.
+YES_OR_NO = (".more_relative_error", ".more_small_weights")
 SURE = 0.025  # of resamples of the tables, on the other side of a claim
 
 
@@ -39,6 +41,15 @@ class Expected:
     said: str = ""
     settings: tuple[str, ...] = ()
     change: str = ""
+
+    @property
+    def is_yes_or_no(self) -> bool:
+        """Whether it is 1 where something is so, and else 0."""
+        return self.name.endswith(YES_OR_NO)
+
+    def spoken(self, number: float) -> str:
+        """A number of its kind: as it is, or whether it is so."""
+        return ("true" if number else "false") if self.is_yes_or_no else plain(number)
 
     def __post_init__(self) -> None:
         """Refuse a number whose reason speaks of another, and a tolerance that is none."""

@@ -99,17 +99,20 @@ def _came_out(line: Line, results: Results) -> str:
     """What our numbers say."""
     if not is_statement(line):
         e = line.expected
-        return f"{_ours(line, results)}; asked for: {plain(e.paper)} ± {plain(e.tolerance)}."
+        asked = e.spoken(e.paper) if e.is_yes_or_no else f"{plain(e.paper)} ± {plain(e.tolerance)}"
+        return f"{_ours(line, results)}; asked for: {asked}."
     outcome = results["statements"][line.expected.name.split(".")[1]]
     return f"{_tables(line, outcome)}. {means_in_words(outcome)}"
 
 
 # Names of numbers whose interval says at how many places something can be told, and is none of a mean.
-COUNTED = ("share_better", "more_relative_error", "more_small_weights")
+COUNTED = ("share_better",)
 
 
 def _ours(line: Line, results: Results) -> str:
     """Our number, and its 95 % interval where it has one."""
+    if line.expected.is_yes_or_no and line.ours is not None:
+        return line.expected.spoken(line.ours)
     interval = interval_in(results, line.expected.name)
     if interval is None or line.expected.name.endswith(COUNTED):
         return shown(line.ours)
@@ -135,7 +138,8 @@ def numbers_and_statements(study: Study, results: Results) -> str:
     cells = []
     for line in numbers:
         e = line.expected
-        told = (e.what, _quoted(e.said), e.place, plain(e.paper), _ours(line, results), plain(e.tolerance), line.shown)
+        tolerance = "" if e.is_yes_or_no else plain(e.tolerance)
+        told = (e.what, _quoted(e.said), e.place, e.spoken(e.paper), _ours(line, results), tolerance, line.shown)
         cells.append((*told, e.reason.partition(": ")[2], ", ".join(e.settings), line.to_change))
     asked = ("paper, or asked for", "ours (95 % interval)", "tolerance")
     heads = ("number", "the paper says", "place", *asked, "verdict", "our reading")

@@ -77,6 +77,8 @@ def summary(study: Study, asked: Asked, lines: Sequence[Line], mark: str = "") -
 def _cells(line: Line) -> tuple[str, ...]:
     e = line.expected
     numbers = (plain(e.paper), shown(line.ours), plain(e.tolerance))
+    if e.is_yes_or_no:
+        numbers = (e.spoken(e.paper), shown(line.ours) if line.ours is None else e.spoken(line.ours), "")
     return (e.what, *numbers, line.shown, e.place, e.said, reading(line), ", ".join(e.settings), line.to_change)
 
 

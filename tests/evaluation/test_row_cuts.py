@@ -8,7 +8,7 @@ import pytest
 
 from alphasynth.evaluation.pairs import MISSING, MOST_GROUPS, OTHERS
 from alphasynth.evaluation.row_cuts import BLOCKS, VALUES, cut_rows, differences_of_rows
-from alphasynth.evaluation.values import gaps_among, read_records
+from alphasynth.evaluation.values import shared
 
 
 def rng(seed=0):
@@ -16,8 +16,8 @@ def rng(seed=0):
 
 
 def records(*frames):
-    gaps = gaps_among(frames, list(frames[0]))
-    return [read_records(frame, list(frames[0]), gaps) for frame in frames]
+    on = shared(frames, list(frames[0]))
+    return [on.read(frame) for frame in frames]
 
 
 def test_parts_have_about_as_many_rows():

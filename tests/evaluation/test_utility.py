@@ -54,6 +54,50 @@ class TestDistances:
 
 
 class TestEvaluate:
+    def test_a_single_table_is_a_list_of_one(self):
+        """pandas has no truth value for a frame, and would say so."""
+        table = pd.DataFrame({"y": range(50)})
+        assert evaluate(table, table).tables == 1
+        assert evaluate(table, read_records(table, ["y"])).comparison("y", "mean").value == 24.5
+        with pytest.raises(InputError, match="synthetic must hold at least one table, found none"):
+            evaluate(table, [])
+
+    def test_dates_are_days_numbers_of_any_type(self):
+        days = pd.date_range("2020-01-01", periods=60)
+        one = pd.DataFrame({"day": days.tz_localize("UTC"), "x": range(60)})
+        other = pd.DataFrame({"day": pd.Categorical(days.strftime("%Y-%m-%d")), "x": range(60)})
+        found = evaluate(one, other)
+        mean = found.comparison("day", "mean")
+        assert mean.value == mean.synthetic.combined.estimate == (days.mean() - pd.Timestamp(0)).days + 0.5
+        assert mean.day
+        assert not found.comparison("day", "sd").day
+        assert found.associations[0].confidential == pytest.approx(1)
+        assert not found.left_out
+
+    def test_levels_of_few_dates_are_dates(self):
+        table = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-02-01", "2020-02-01"] * 20), "x": range(60)})
+        shares = {share.level: share.confidential for share in evaluate(table, table).shares}
+        assert shares == pytest.approx({"2020-01-01": 1 / 3, "2020-02-01": 2 / 3})
+
+    def test_truth_values_of_text_files_are_the_same_however_they_are_spelt(self):
+        own = pd.DataFrame({"x": range(60), "owner": ["True", "False", "False"] * 20})
+        made = pd.DataFrame({"x": range(60), "owner": ["true", "false", "false"] * 20})
+        shares = [(s.level, s.confidential, s.synthetic) for s in evaluate(own, made).shares]
+        assert shares == [("False", pytest.approx(2 / 3), pytest.approx(2 / 3)), ("True", 1 / 3, 1 / 3)]
+
+    def test_times_of_one_day_are_one_line(self, tmp_path):
+        days = pd.date_range("2020-01-01", periods=60, freq="8h")
+        pd.DataFrame({"day": days}).to_parquet(tmp_path / "t.parquet")
+        records = read_records(syn.open_table(tmp_path / "t.parquet"), ["day"])
+        assert (records.size, records.n, records.dates) == (20, 60, {"day"})
+
+    def test_columns_that_cannot_be_compared_are_left_out_and_said(self):
+        table = pd.DataFrame({"x": range(60), "at": pd.to_timedelta(range(60), "s")})
+        made = pd.DataFrame({"x": range(60), "at": range(60)})
+        found = evaluate(table, made)
+        assert found.left_out == ("at",)
+        assert found.verdict.lines[1].endswith("; not compared: at.")
+
     def test_tables_that_we_did_not_make(self):
         generator = rng(11)
         pay, sex = generator.lognormal(10, 0.5, 300).round(), generator.choice(["f", "m"], 300)

@@ -250,6 +250,18 @@ def test_levels_that_the_confidential_table_does_not_have():
     assert {(found.what, found.confidential) for found in off if found.kind == SHARE} >= {("c", 0.0), ("d", 0.0)}
 
 
+def test_one_fact_is_told_once():
+    """Of two levels the share of one says that of the other."""
+    rng = np.random.default_rng(8)
+    own = pd.DataFrame({"x": rng.normal(size=500), "owner": rng.random(500) < 0.7, "sex": rng.choice(["f", "m"], 500)})
+    made = own.assign(owner=rng.random(500) < 0.3, sex=np.where(rng.random(500) < 0.9, "f", "m"))
+    utility = syn.evaluate(own, [made])
+    assert [one.level for one in utility.shares if one.column == "owner"] == ["true", "false"]
+    told = [found.what for found in utility.verdict.compared if found.kind == SHARE]
+    assert len(told) == 2
+    assert "true" in told
+
+
 def test_what_is_large_is_named_though_chance_may_be_why():
     """A standard deviation off by 38 % is within chance in a long tail, and the line says it; a coefficient is not."""
     sd = Finding(TAIL, "sd", ("costs",), 2_010.0, 1_250.0, 500.0, 1.5, 0.38)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from alphasynth.evaluation.digits import told
 from alphasynth.explorer.dial import start_of
 from alphasynth.explorer.ladder import Ladder
 from alphasynth.explorer.outcome import outcome_at
@@ -130,9 +131,12 @@ def test_a_hand_moves_the_claim_and_all_that_hangs_on_it(browser, pages):
     mean = tab.locator("#utility tbody tr").first.locator("td").nth(2).inner_text()
     assert float(mean) == pytest.approx(here.measures[0].mean, rel=1e-3)
     assert opened.said == []
+    assert tab.locator("#own").is_hidden()
     tab.click("#again")
     settle(tab)
     assert number(tab, "epsilon") == first
+    assert tab.locator("#own dd").inner_text() == round_up(made.contents.epsilon)
+    assert tab.locator("#own").is_visible()
 
 
 def test_keys_move_one_value_at_a_time_and_words_follow(browser, pages):
@@ -317,6 +321,16 @@ def test_what_stands_there_before_scripts_run_is_what_they_write(browser, pages)
     path, _ = pages("CW_final")
     told = [Opened(browser, path, scripts=scripts).tab.locator("#utility").inner_text() for scripts in (True, False)]
     assert told[0] == told[1]
+
+
+def test_numbers_have_the_digits_of_their_errors(browser, pages):
+    path, made = pages("LW")
+    tab = Opened(browser, path).tab
+    here = outcome_at(start_of(made.explored.dials), made.explored, made.ladder.pool, made.simulated)
+    for line, own, found in zip(tab.locator("#utility tbody tr").all(), made.simulated.own, here.measures, strict=True):
+        mean, sd, error = found.mean, found.sd, found.error
+        wanted = [told(own, sd), told(mean, error), told(mean - own, error), told(sd, sd), told(error, error)]
+        assert line.locator("td").all_inner_texts()[1:] == wanted
 
 
 def test_names_and_levels_do_nothing(browser, tmp_path):

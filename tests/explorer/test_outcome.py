@@ -9,6 +9,7 @@ from alphasynth.explorer.by_epsilon import ByBudget
 from alphasynth.explorer.dial import start_of
 from alphasynth.explorer.explored import Bounds
 from alphasynth.explorer.outcome import Outcome, outcome_at
+from alphasynth.explorer.simulated import numbers_scale
 from alphasynth.mechanisms.chain import JointFit, fit_chain
 from alphasynth.mechanisms.mechanism import Trail, budget_weights
 from alphasynth.mechanisms.rules import BW
@@ -129,3 +130,16 @@ def test_draws_that_do_not_stand_are_told(made):
 def test_draws_stand_within_all_three_limits(khat, effective, kept, stands):
     bounds = Bounds(np.ones(1), np.ones(1), 1.0, 2.0)
     assert Outcome(bounds, 1.0, khat, effective, kept, np.ones(1), ()).stands == stands
+
+
+def test_bins_of_counts_say_which_they_hold_and_none_is_below_zero():
+    counts = np.array([0, 0, 1, 2, 3, 7])
+    scale = numbers_scale(counts, None)
+    assert scale.bins[:3] == ("up to 0", "1", "2")
+    assert len(scale.bins) == len(scale.edges) + 1 == len(scale.share(counts, None))
+    assert scale.share(counts, None)[:4].tolist() == pytest.approx([2 / 6, 1 / 6, 1 / 6, 1 / 6])
+    assert scale.share(np.array([-1, 0, 1, 9]), None)[[0, 1, -1]].tolist() == [0.5, 0.25, 0.25]
+    wide = numbers_scale(np.arange(0, 3_000), None)
+    assert wide.bins[1].endswith(f" to {wide.edges[1] - 1:g}")
+    pay = numbers_scale(np.array([0.5, 1.5, 2.5, 3.5]), None)
+    assert pay.bins[0].startswith("below ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import alphasynth as syn
 from alphasynth.audits.finding import BROKEN, Finding
+from alphasynth.evaluation.digits import told
 from alphasynth.notebook import markup, sketches
 from alphasynth.notebook.declarations import declared_table, in_words
 from alphasynth.pages import palette
@@ -186,6 +188,14 @@ def test_terminals_show_what_was_asked(mixture):
     assert repr(raked) == "RakedSynthesizer(<Columns>, m=1, epsilon=4)"
     utility = syn.evaluate(mixture, [mixture])
     assert repr(utility) == "<Utility: 1 table of 1,000 rows beside 1,000; confidential>"
+    card = utility._repr_html_()
+    assert str(utility) == f"{utility.verdict}\n{utility!r}"
+    places = [card.index(escape(words)) for part in utility.verdict.parts for words in part]
+    assert places == sorted(places)
+    assert places[-1] < card.index("S_pMSE")
+    mean = utility.comparisons[0]
+    assert f">{told(mean.value, mean.error)}<" in card
+    assert f">{told(mean.synthetic.combined.estimate, mean.synthetic.error)}<" in card
     assert repr(made.fit(mixture).guarantee_).startswith("<Guarantee: LW: epsilon ")
 
 

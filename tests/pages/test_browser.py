@@ -241,6 +241,22 @@ def test_the_value_under_the_pointer_is_right(browser, runs):
     assert float(here) == pytest.approx(100, abs=1)
 
 
+def test_the_largest_differences_are_read_whole_on_a_phone(browser, runs):
+    """Their first column took all the room."""
+    for run in ("plain", "whole"):
+        tab = Opened(browser, runs / run / "confidential/report.html", 390).tab
+        heads = tab.locator("#verdict table th").all()
+        assert len(heads) == 4
+        assert max(box["x"] + box["width"] for box in (head.bounding_box() for head in heads)) <= 390
+
+
+def test_tables_of_the_public_page_have_colours_of_their_own(browser, runs):
+    swatches = Opened(browser, runs / "plain/release/report.html").tab.locator(".pick i")
+    found = swatches.evaluate_all("all => all.map((one) => getComputedStyle(one).backgroundColor)")
+    assert len(found) > 2
+    assert len(set(found)) == len(found)
+
+
 def test_numbers_can_be_taken_along(browser, runs):
     opened = Opened(browser, runs / "plain/confidential/report.html")
     with opened.tab.expect_download() as download:

@@ -22,6 +22,8 @@ from alphasynth.evaluation.released import (
 )
 from alphasynth.evaluation.shares import shares_of
 from alphasynth.evaluation.values import read_records
+from alphasynth.pages.public_page import _spoken
+from alphasynth.pages.released.estimates import MISSING
 from alphasynth.privacy.guarantee import SPREAD
 from alphasynth.tables.declared import Declared
 from command_line import run
@@ -128,13 +130,14 @@ def test_the_program_computes_what_the_page_says(folder, monkeypatch, capsys):
     page = {}
     heads, lines = table_of(page_of(folder), "Means of columns")
     assert heads == ["column", "mean", INTERVAL]
-    assert [line[0][0] for line in lines] == ["y", "pay", "kind", "k"]
+    assert [line[0][0] for line in lines] == ["y", "pay", "kind", "since", "k"]
+    assert re.fullmatch(r"2021-0\d-\d\d", lines[3][1][0])  # a mean of dates is shown as one
     page |= {f"mean of {line[0][0]}": line[1:] for line in lines}
     heads, lines = table_of(page_of(folder), "Shares of levels")
     assert heads == ["column", "level", "share", INTERVAL]
     as_filed = {"=x": "'=x", "true": "True", "false": "False"}
     for (name, _), (level, _), *numbers in lines:
-        if level == "(missing)":
+        if level == MISSING:
             page[f"share of {name} is missing"] = numbers
         else:
             page[f"share of {name} = {as_filed.get(level, level)}"] = numbers
@@ -153,7 +156,20 @@ def test_the_program_computes_what_the_page_says(folder, monkeypatch, capsys):
         assert told == pytest.approx(estimate, rel=1e-5, abs=1e-7), what
         assert least == pytest.approx(low, rel=1e-4, abs=1e-6), what
         assert low <= estimate <= high
-        assert float(interval.split(" to ")[1].replace(",", "")) == pytest.approx(high, rel=0.02, abs=0.01), what
+        end = interval.split(" to ")[1].replace(",", "")
+        end = (pd.Timestamp(end) - pd.Timestamp(0)).days if what == "mean of since" else float(end)
+        assert end == pytest.approx(high, rel=0.02, abs=0.01), what
+
+
+def test_what_is_missing_has_another_base_and_is_said_to(folder):
+    _, lines = table_of(page_of(folder), "Shares of levels, of the rows that have a value")
+    assert MISSING in [line[1][0] for line in lines]
+    assert "of all rows" in MISSING
+
+
+def test_levels_with_commas_do_not_run_together():
+    assert _spoken(["North, upper", "South"]) == '"North, upper", "South"'
+    assert _spoken(["F", "M"]) == "F, M"
 
 
 def test_the_pages_numbers_are_those_of_the_rule(folder):

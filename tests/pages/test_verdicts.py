@@ -22,6 +22,7 @@ from alphasynth.pages.comparison_page import comparison_page
 from alphasynth.privacy.public_guarantee import SPREAD, PublicGuarantee
 from alphasynth.privacy.scopes import INSTANCE, NONE, STRICT, TARGET
 from alphasynth.privacy.strict_terms import NoisySums
+from alphasynth.raking.measured import WORDS as MEASURED
 from command_line import run, synthesize, visits
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -116,14 +117,30 @@ class TestPublic:
         )
         columns = tuple({"column": name} for name in "abc")
         found = said(measured=sums, columns=columns, scalar=None, m=3, combining=SPREAD)
-        assert found.lines[0] == "Holds: counts of each column's blocks (noise 0.2 of their sampling error)."
-        assert "counts of the pairs of a tree (noise 1.5 of their sampling error)" in found.lines[1]
+        blocks, tree = (public_verdict.KEPT[one.what] for one in sums[1:])
+        assert found.lines[0] == f"Holds: {blocks} (noise 0.2 times the sampling error)."
+        assert f"{tree} (noise 1.5 times the sampling error)" in found.lines[1]
+        assert not [one.what for one in sums if one.what in "".join(found.lines)]
         assert which(found.off) == [public_verdict.NOISY, public_verdict.THREE]
         declared = said(measured=sums, columns=columns, interactions=("a:b",))
         assert "three columns or more (but for a:b)" in declared.lines[1]
         section = public_verdict.section(replace(BASE, measured=sums, columns=columns))
         (table,) = [block for block in section.blocks if block.kind == "table"]
         assert [line[2].text for line in table.lines] == ["1.5", "0.2"]
+        assert [line[1].text for line in table.lines] == [f"{one.sums} {one.what}" for one in sums[:0:-1]]
+        assert section.blocks[-1].text == public_verdict.TERMS
+
+    def test_every_kind_of_noisy_sums_has_words_for_who_uses_the_tables(self):
+        without = {MEASURED[name] for name in ("weights", "choice")}  # which have no noise beside sampling error
+        assert set(public_verdict.KEPT) == set(MEASURED.values()) - without
+
+    def test_one_column_is_told_in_words(self):
+        assert said(scalar=None).lines[0] == (
+            "Holds: values of visits, if the model they were drawn from is right (negative binomial, visits ~ 1)."
+        )
+        found = said(scalar=None, formulas=("visits ~ age + sex",)).lines[0]
+        assert found.startswith("Holds: values of visits and how they go with age, sex, if the model")
+        assert not [line for line in public_verdict.LIMITS if "1 standard errors" in line]
 
     def test_every_sentence_can_be_said_and_is_short(self):
         for code in public_verdict.WORDS:
@@ -146,7 +163,7 @@ def test_both_pages_begin_with_a_verdict(table):
     inside, public = (verdict_of(Path(f"run/{part}/report.html").read_text()) for part in ("confidential", "release"))
     assert "numbers are as near to the confidential ones as another sample's" in inside[0]
     assert "weights by record draw tails in" in inside[2]
-    assert "what the model has, if it is right (visits ~ 1)" in public[0]
+    assert "values of visits, if the model they were drawn from is right" in public[0]
     assert "tails, which weights by record draw in" in public[1]
     assert "not" not in public[0]
     html = Path("run/confidential/report.html").read_text()
@@ -226,7 +243,7 @@ def test_chains_have_the_map_of_pairs_on_the_confidential_page_alone(alone):
     assert 'id="figure-pairs"' in inside
     assert 'id="figure-pairs"' not in public
     assert "blocks that the confidential rows make" in inside
-    assert "what the models of 2 columns have" in verdict_of(public)[0]
+    assert "values of 2 columns and how each goes with those before it" in verdict_of(public)[0]
     assert "relations that the model leaves out" in verdict_of(public)[1]
 
 

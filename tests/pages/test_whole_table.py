@@ -92,7 +92,7 @@ def test_columns_and_pairs_are_on_the_confidential_page_alone(folder):
 def test_numbers_behind_the_figures_are_those_of_the_evaluation(folder):
     results = read_run(folder)
     found = differences(declared_facts(results.release.guarantee), results.records, results.tables)
-    assert {name for one in found.pairs for name in one.names} == {"region", "age", "pay", "owner"}
+    assert {name for one in found.pairs for name in one.names} == {"region", "age", "pay", "owner", "since"}
     html = (folder / "confidential" / "report.html").read_text()
 
     def numbers(name):
@@ -248,14 +248,54 @@ def test_coefficients_as_a_file(tmp_path):
     assert mine["x"].tolist() == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
 
 
-def test_dates_stand_on_the_public_page_and_are_left_out_of_evaluations(folder, capsys):
-    public = words((folder / "release" / "report.html").read_text())
+def test_dates_are_compared_on_both_pages(folder):
+    public, inside = (words((folder / part / "report.html").read_text()) for part in ("release", "confidential"))
     assert "The columns region, age, pay, owner, since are synthetic" in public
+    assert re.search(r"since 202\d-\d\d-\d\d 202\d-\d\d-\d\d to 202\d-\d\d-\d\d", public)
+    assert re.search(r"since mean 202\d-\d\d-\d\d 202\d-\d\d-\d\d to 202\d-\d\d-\d\d 202\d-", inside)
+    assert "not compared" not in inside
+    assert "Values of since" in inside
+    held = read_run(folder).records
+    assert held.dates == {"since"}
+    assert held.response == "pay"
+
+
+def test_an_evaluation_of_files_says_of_dates_what_the_runs_page_says(folder, tmp_path, capsys):
+    """Dates come out of text files as text, with a time or without, and are the same days."""
     tables = sorted(folder.glob("release/synthetic_*"))
-    assert run("evaluate", folder.parent / "people.parquet", *tables) == 0
-    said = capsys.readouterr()
-    assert "columns of dates are not compared: since" in said.err
-    assert "pay" in said.out
+    own = pd.read_parquet(folder.parent / "people.parquet")
+    assert run("evaluate", folder.parent / "people.parquet", *tables, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    files = []
+    for number, path in enumerate((folder.parent / "people.parquet", *tables)):
+        frame = pd.read_parquet(path)
+        frame["since"] = pd.to_datetime(frame["since"]).dt.strftime("%Y-%m-%d" if number else "%Y-%m-%dT00:00:00")
+        files.append(tmp_path / f"{number}.csv")
+        frame.to_csv(files[-1], index=False)
+    assert run("evaluate", *files, "--json") == 0
+    of_text = json.loads(capsys.readouterr().out)
+    statistics = [[line for line in each["statistics"] if line["column"] == "since"] for each in (found, of_text)]
+    assert len(statistics[0]) == 5
+    for one, other in zip(*statistics, strict=True):
+        assert one["confidential"] == other["confidential"]
+        assert one["synthetic"] == other["synthetic"]
+    mean = next(line for line in statistics[0] if line["statistic"] == "mean")
+    assert mean["confidential"] == str(own["since"].mean().round("D").date())
+    assert not [line for line in of_text["shares"] if line["column"] == "since"]
+    measures = {line["measure"] for line in of_text["associations"] if "since" in (line["one column"], line["and"])}
+    assert measures == {"Spearman's rho", "correlation ratio eta"}
+
+
+def test_what_cannot_be_compared_is_said_in_the_verdict(tmp_path, capsys):
+    own = pd.DataFrame({"x": range(60), "day": pd.date_range("2020-01-01", periods=60), "id": range(60)})
+    made = pd.DataFrame({"x": range(60), "day": [f"day {i % 3}" for i in range(60)]})
+    own.to_parquet(tmp_path / "own.parquet")
+    made.to_parquet(tmp_path / "made.parquet")
+    assert run("evaluate", tmp_path / "own.parquet", tmp_path / "made.parquet", "--json") == 0
+    off = json.loads(capsys.readouterr().out)["verdict"][1]
+    assert off.endswith("; not compared: day, id.")
+    assert run("evaluate", tmp_path / "own.parquet", tmp_path / "made.parquet", "--columns", "x,day") == 2
+    assert "column 'day' must hold dates in all tables or in none, found both" in capsys.readouterr().err
 
 
 def test_the_public_programs_interval_of_a_column_with_gaps_is_the_pages(folder, monkeypatch, capsys):

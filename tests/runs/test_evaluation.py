@@ -177,3 +177,23 @@ def test_bad_input(tables, capsys, arguments, sentence):
     assert sentence in shown.err
     assert shown.out == ""
     assert len(shown.err.strip().splitlines()) == 1
+
+
+def test_the_decimal_mark_is_the_releases(tmp_path, capsys):
+    """Read with points, numbers of the confidential file would be text, and any tree would tell the tables apart."""
+    rng = np.random.default_rng(4)
+    frames = [pd.DataFrame({"pay": rng.normal(50, 9, 200).round(2), "n": rng.integers(0, 9, 200)}) for _ in range(2)]
+    folder = tmp_path / "release"
+    folder.mkdir()
+    for frame, path in zip(frames, (tmp_path / "own.csv", folder / "synthetic_1.csv"), strict=True):
+        frame.to_csv(path, sep=";", decimal=",", index=False)
+    said = {"tables": [{"file": "synthetic_1.csv", "draw": 1}], "rules": [], "csv_decimal": ","}
+    (folder / "guarantee.json").write_text(json.dumps(said))
+    assert run("evaluate", tmp_path / "own.csv", folder / "synthetic_1.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    (mean,) = [line for line in found["statistics"] if (line["column"], line["statistic"]) == ("pay", "mean")]
+    assert mean["confidential"] == pytest.approx(frames[0]["pay"].mean())
+    frames[1].to_csv(folder / "points.csv", index=False)
+    assert run("evaluate", tmp_path / "own.csv", folder / "points.csv") == 2
+    refused = "column 'pay' must hold numbers as in the synthetic tables, found numbers with commas: --decimal-comma"
+    assert refused in capsys.readouterr().err

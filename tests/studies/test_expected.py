@@ -26,8 +26,8 @@ from alphasynth_studies.expected import (
     judged,
     plain,
 )
-from alphasynth_studies.markdown import before_and_now
-from alphasynth_studies.output import sources
+from alphasynth_studies.markdown import _ours, before_and_now
+from alphasynth_studies.output import _cells, sources
 from alphasynth_studies.statements import OF_ONE_TABLE, share_interval
 from alphasynth_studies.study import SETTINGS
 from alphasynth_studies.synthesizers import CW, LW
@@ -254,3 +254,14 @@ def test_a_published_table_is_one_source_and_sentences_are_told_apart_by_place()
     four = [lines[f"statements.cw_final_nearer_{name}.share"] for name in ("q15", "q90", "mean", "median")]
     assert sources(four) == 1
     assert sources([*four, lines["statements.lw_final_nearer_q90.share"]]) == 2
+
+
+def test_what_is_so_or_not_is_told_in_words():
+    """A 1 with a tolerance of 0 is no number to a reader."""
+    reason = "1 ± 0: said outright, so it is so (1) or it is not (0)"
+    one = Expected("cw_against_mixture.more_relative_error", "here", "it is larger", 1.0, 0.0, reason)
+    assert (one.spoken(1.0), one.spoken(0.0)) == ("true", "false")
+    assert _ours(one.beside(1.0), {"cw_against_mixture": {"more_relative_error": 1.0}}) == "true"
+    assert _cells(one.beside(0.0))[1:4] == ("true", "false", "")
+    number = Expected("weight", "here", "x", 0.95, 0.1, "0.95 ± 0.1: a reason that is long enough")
+    assert number.spoken(0.95) == "0.95"

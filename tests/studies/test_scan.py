@@ -150,7 +150,14 @@ def test_a_remark_or_claim_depends_on_what_turns_it():
     assert remark["on"] == "c and g of LW"
     assert remark["change"] == "true of 10% at c = 0.7, 100% at c = 1, of our first 40 tables"
     assert claim == {"on": "c and g of LW", "change": "means of our tables keep it at c = 1, break it at c = 0.7"}
-    results["statements"]["lw_final_nearer_all"]["LW"] = [1.0, 0.5]  # undecided at the other
+    results["LW"].append({"scale": 0.9, "shift": 0.1, "words": "shifted"})  # every setting is told, whatever its g
+    results["considered"]["LW"].append("shifted")
+    results["statements"]["lw_more_efficient"]["LW"].append(0.2)
+    results["statements"]["lw_final_nearer_all"]["LW"].append(0.5)
+    remark, claim = (each["change"] for each in depending(results, statements[:2], held).values())
+    assert remark.startswith("true of 10% at c = 0.7, 100% at c = 1, 20% at c = 0.9 with g = 0.1, of")
+    assert claim.endswith("break it at c = 0.7, leave it open at c = 0.9 with g = 0.1")
+    results["statements"]["lw_final_nearer_all"]["LW"] = [1.0, 0.5, 0.5]  # undecided at the others
     assert list(depending(results, statements, held)) == ["statements.lw_more_efficient.share"]
 
 

@@ -70,7 +70,11 @@ def evaluate(
     delimiter: Annotated[str | None, typer.Option(help="Of the confidential file, where it is text.")] = None,
     encoding: Annotated[str, typer.Option(help="Of the confidential file, where it is text.")] = "utf-8",
     decimal_comma: Annotated[
-        bool, typer.Option("--decimal-comma", help="The confidential file is text with commas before decimals, 3,14.")
+        bool,
+        typer.Option(
+            "--decimal-comma",
+            help="The confidential file is text with commas before decimals, 3,14 (as guarantee.json says).",
+        ),
     ] = False,
     thousands: Annotated[
         str | None, typer.Option(help="Of the confidential file, where it is text: what stands between thousands.")
@@ -147,11 +151,13 @@ def _objects(lines: Lines) -> list[dict[str, Any]]:
 
 
 def _finite(value: Any) -> Any:
-    """What JSON can hold: nothing for what is not a number; of an estimate itself, to the last digit."""
-    from alphasynth.evaluation.digits import WithError
+    """What JSON can hold: nothing for what is not a number; of an estimate itself, to the last digit; dates as text."""
+    from alphasynth.evaluation.digits import Days, WithError, date_words
 
+    if isinstance(value, Days):
+        return [date_words(end) or None for end in value]
     if isinstance(value, WithError):
-        return _finite(value.value)
+        return (date_words(value.value) or None) if value.day else _finite(value.value)
     if isinstance(value, tuple):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -80,7 +80,7 @@ class Comparison:
     """A statistic in the confidential table (confidential) and in the synthetic ones.
 
     `apart` is their difference in standard errors of it, and `size` how large it is: of a mean or a standard deviation
-    in standard deviations of the column, of a quantile in shares of rows.
+    in standard deviations of the column, of a quantile in shares of rows. With `day` it is a day's number.
     """
 
     value: float
@@ -89,6 +89,7 @@ class Comparison:
     resampled: np.ndarray = field(repr=False)
     apart: float = float("nan")
     size: float = float("nan")
+    day: bool = False
 
     @property
     def error(self) -> float:

@@ -5,14 +5,27 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 MOST_DECIMALS, MOST_LETTERS = 6, 15  # of a number that is written out
 
 
 class WithError(NamedTuple):
-    """An estimate and its standard error, which says how many digits of it mean something; None where none is known."""
+    """An estimate and its standard error, which says how many digits of it mean something; None where none is known.
+
+    With `day` it is a day's number from 1970 on, and told as a date.
+    """
 
     value: float
     error: float | None = None
+    day: bool = False
+
+
+class Days(NamedTuple):
+    """From one day's number to another, told as dates."""
+
+    low: float
+    high: float
 
 
 def decimals_of(error: float) -> int:
@@ -26,12 +39,14 @@ def decimals_of(error: float) -> int:
     return 1 - exponent - rounds_up
 
 
-def told(value: float, error: float | None = None) -> str:
+def told(value: float, error: float | None = None, day: bool = False) -> str:
     """An estimate for people, with the digits that its standard error allows; without one, with four.
 
-    >>> told(100.2345, 0.94), told(45678.0, 1234.0), told(0.61803, 0.02), told(2.0)
-    ('100.23', '45,700', '0.618', '2')
+    >>> told(100.2345, 0.94), told(45678.0, 1234.0), told(0.61803, 0.02), told(2.0), told(366.4, 2.0, day=True)
+    ('100.23', '45,700', '0.618', '2', '1971-01-02')
     """
+    if day:
+        return date_words(value)
     known = error is not None and math.isfinite(error) and error > 0 and math.isfinite(value)
     if not known or error is None or error < 1e-300:
         return short(value)
@@ -41,6 +56,15 @@ def told(value: float, error: float | None = None) -> str:
         return f"{value:.{min(max(size + decimals, 1), 17)}g}" if value else "0"
     rounded = round(value, decimals) + 0.0  # no minus before a zero
     return f"{rounded:,.{max(decimals, 0)}f}"
+
+
+def date_words(value: float) -> str:
+    """The date of a day's number from 1970 on, the nearest one.
+
+    >>> date_words(-0.6), date_words(18993.4)
+    ('1969-12-31', '2022-01-01')
+    """
+    return str(np.datetime64(round(value), "D")) if math.isfinite(value) else ""
 
 
 def short(value: float) -> str:

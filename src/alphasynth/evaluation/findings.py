@@ -29,7 +29,7 @@ class Finding:
     """A number in both (confidential): its kind, what it is and of which columns, how far apart, how large that is.
 
     `apart` is in standard errors of the difference, `error` is one of these, and `size` has the unit of the limit of
-    what does not matter.
+    what does not matter. With `day` both numbers are days' numbers.
     """
 
     kind: str
@@ -40,6 +40,7 @@ class Finding:
     error: float
     apart: float
     size: float
+    day: bool = False
 
     @property
     def holds(self) -> bool:
@@ -57,12 +58,16 @@ class Finding:
 
 
 class Facts(NamedTuple):
-    """What decides beside the numbers: rows, whether there are intervals, whether records had weights of their own."""
+    """What decides beside the numbers: rows, whether there are intervals, whether records had weights of their own.
+
+    And columns that were not compared.
+    """
 
     n: int
     rows: int
     intervals: bool = True
     vector: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def too_few(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from alphasynth.evaluation.digits import date_words
 from alphasynth.evaluation.values import as_text, is_numeric, present
 from alphasynth.raking.cells import Cells
 from alphasynth.tables.declared import Declared
@@ -26,13 +27,15 @@ MISSING, OTHERS = "missing", "others"
 class Cut:
     """A column cut into groups: their labels, and the numbers (groups, 2) that each goes from and to, NaN without any.
 
-    `codes` are the groups (distinct rows,) of the confidential table, then of each synthetic one (confidential).
+    `codes` are the groups (distinct rows,) of the confidential table, then of each synthetic one (confidential). The
+    numbers of `dates` are days'.
     """
 
     name: str
     labels: tuple[str, ...]
     ends: np.ndarray = field(repr=False)
     codes: tuple[np.ndarray, ...] = field(repr=False)
+    dates: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +65,11 @@ class Differences:
 
 def differences(declared: Mapping[str, Declared], records: Records, tables: Sequence[Records]) -> Differences:
     """Compare all declared columns and pairs that the records hold, on cells that declarations make."""
-    named = {name: facts for name, facts in declared.items() if name in records.columns and not facts.dates}
+    named = {name: facts for name, facts in declared.items() if name in records.columns}
     return compare_cuts(
-        [cut(Cells.of(n, facts, facts.skewed), [records, *tables]) for n, facts in named.items()], records, tables
+        [cut(Cells.of(n, facts, facts.skewed), [records, *tables], facts.dates) for n, facts in named.items()],
+        records,
+        tables,
     )
 
 
@@ -83,8 +88,8 @@ def _largest_first(found: Sequence[Difference]) -> tuple[Difference, ...]:
     return tuple(sorted(found, key=lambda one: -one.variation))
 
 
-def cut(cells: Cells, tables: Sequence[Records]) -> Cut:
-    """A column of each table, cut into its blocks."""
+def cut(cells: Cells, tables: Sequence[Records], dates: bool = False) -> Cut:
+    """A column of each table, cut into its blocks; numbers of `dates` are days'."""
     ends = np.full((cells.blocks, 2), np.nan)
     if cells.text:
         labels = [str(level) for level in cells.levels]
@@ -93,9 +98,9 @@ def cut(cells: Cells, tables: Sequence[Records]) -> Cut:
         first = np.searchsorted(numbers, np.arange(numbers[-1] + 1))
         last = np.searchsorted(numbers, np.arange(numbers[-1] + 1), "right") - 1
         ends[: len(first)] = np.stack([cells.lower[first], cells.upper[last]], axis=1)
-        labels = [spoken(low, high) for low, high in ends[: len(first)]]
+        labels = [spoken(low, high, dates) for low, high in ends[: len(first)]]
     named = (*labels, *([MISSING] if cells.gap else []))
-    return Cut(cells.name, named, ends, tuple(cells.block[_codes(cells, table)] for table in tables))
+    return Cut(cells.name, named, ends, tuple(cells.block[_codes(cells, table)] for table in tables), dates)
 
 
 def _codes(cells: Cells, table: Records) -> np.ndarray:
@@ -118,12 +123,14 @@ def numbers_or_truth(column: Any) -> np.ndarray:
     return np.asarray(column, np.float64) if is_numeric(column) else (as_text(column) == "true").astype(np.float64)
 
 
-def spoken(low: float, high: float) -> str:
-    """A cell of numbers.
+def spoken(low: float, high: float, dates: bool = False) -> str:
+    """A cell of numbers, or of days, which goes to the next one's first.
 
-    >>> spoken(3.0, 3.0), spoken(0.0, 0.25), spoken(7078.4, 40000.0)
-    ('3', '0 to 0.25', '7078 to 40000')
+    >>> spoken(3.0, 3.0), spoken(0.0, 0.25), spoken(7078.4, 40000.0), spoken(0.0, 31.0, dates=True)
+    ('3', '0 to 0.25', '7078 to 40000', 'from 1970-01-01')
     """
+    if dates:
+        return date_words(low) if low == high else f"from {date_words(low)}"
     return _end(low, 5) if low == high else f"{_end(low, 4)} to {_end(high, 4)}"
 
 
@@ -148,11 +155,11 @@ def join(cut: Cut, shares: np.ndarray, most: int = MOST_GROUPS) -> Cut:
     place = np.unique(np.minimum(np.floor(middle * room), room - 1), return_inverse=True)[1]
     first, last = (np.searchsorted(place, np.arange(place[-1] + 1), side) for side in ("left", "right"))
     ends = np.stack([cut.ends[first, 0], cut.ends[last - 1, 1]], axis=1)
-    labels = (*(spoken(low, high) for low, high in ends), *cut.labels[len(own) :])
+    labels = (*(spoken(low, high, cut.dates) for low, high in ends), *cut.labels[len(own) :])
     beside = place[-1] + 1 + np.arange(len(shares) - len(own))
     joined = np.concatenate([place, beside])
     ends = np.concatenate([ends, cut.ends[len(own) :]])
-    return Cut(cut.name, labels, ends, tuple(joined[codes] for codes in cut.codes))
+    return Cut(cut.name, labels, ends, tuple(joined[codes] for codes in cut.codes), cut.dates)
 
 
 def _differ(cuts: Sequence[Cut], weights: Sequence[np.ndarray]) -> Difference:

@@ -41,8 +41,8 @@ class Released:
 
     @property
     def columns(self) -> list[str]:
-        """Declared columns that are there, but for dates."""
-        return [name for name in self.tables[0].columns if name in self.facts and not self.facts[name].dates]
+        """Declared columns that are there."""
+        return [name for name in self.tables[0].columns if name in self.facts]
 
     @property
     def numbers(self) -> list[str]:
@@ -53,6 +53,7 @@ class Released:
     def regressed(self) -> list[str]:
         """Columns that can be a regression's response."""
         held = [name for name in self.columns if self._have(name) and not self.facts[name].nominal]
+        held = [name for name in held if not self.facts[name].dates]
         return [name for name in held if is_regressed(self.tables[0].columns[name])]
 
     def is_amount(self, name: str) -> bool:
@@ -207,7 +208,7 @@ def _design(records: Records, terms: Sequence[Term]) -> np.ndarray:
 def declared_regression(facts: Mapping[str, Declared], response: str) -> Regressed:
     """The same without a look at the tables: terms of all declared levels but the first, and nothing estimated."""
     found: list[Term] = []
-    for name in [name for name, each in facts.items() if name != response and not each.dates][:MOST_COLUMNS]:
+    for name in [name for name in facts if name != response][:MOST_COLUMNS]:
         levels = sorted(facts[name].levels, key=written)
         own = [Term(name)]
         if levels and not _of_numbers(facts[name]):
@@ -220,7 +221,7 @@ def declared_regression(facts: Mapping[str, Declared], response: str) -> Regress
 
 def declared_numbers(facts: Mapping[str, Declared]) -> list[str]:
     """Columns that are declared to hold numbers."""
-    return [name for name, each in facts.items() if _of_numbers(each) and not each.dates]
+    return [name for name, each in facts.items() if _of_numbers(each)]
 
 
 def _of_numbers(facts: Declared) -> bool:
@@ -271,4 +272,4 @@ def _levels(of: Released, name: str) -> list[Term]:
 
 def fills(facts: Mapping[str, Declared]) -> dict[str, Any]:
     """The public value that stands in for a gap of each column that may have some, beside its indicator."""
-    return {name: stand_in(each) for name, each in facts.items() if each.missing is not None and not each.dates}
+    return {name: stand_in(each) for name, each in facts.items() if each.missing is not None}

@@ -39,10 +39,12 @@ def cut_rows(name: str, tables: Sequence[Records]) -> Cut:
     gone = [~present(table, name) for table in tables]
     numeric = is_numeric(columns[0])
     labels, ends, codes = (_cut_numbers if numeric else _cut_levels)(columns, gone, tables[0].counts)
+    dates = numeric and name in tables[0].dates and bool(np.isfinite(ends).all())
+    labels = tuple(spoken(low, high, dates) for low, high in ends) if dates else labels
     if any(gaps.any() for gaps in gone):
         labels, ends = (*labels, MISSING), np.concatenate([ends, [[np.nan, np.nan]]])
         codes = [np.where(gaps, len(labels) - 1, each) for gaps, each in zip(gone, codes, strict=True)]
-    found = Cut(name, tuple(labels), ends, tuple(codes))
+    found = Cut(name, tuple(labels), ends, tuple(codes), dates)
     shares = np.bincount(found.codes[0], tables[0].counts, minlength=len(labels))
     return found if numeric else join(found, shares, BLOCKS)
 

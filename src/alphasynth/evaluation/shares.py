@@ -8,6 +8,7 @@ import numpy as np
 
 from alphasynth.evaluation.chance import share_error
 from alphasynth.evaluation.compared import Share
+from alphasynth.evaluation.digits import date_words
 from alphasynth.evaluation.intervals import Interval, combine
 from alphasynth.evaluation.values import as_text, is_numeric, present
 from alphasynth.tables.records import Records
@@ -79,9 +80,8 @@ def level_shares(records: Records, name: str) -> dict[str, float]:
         distinct, place = np.unique(np.asarray(column), return_inverse=True)
         counts = np.bincount(place[there], records.counts[there], minlength=len(distinct))
         shown = np.flatnonzero(counts)
-        return dict(
-            zip(as_text(distinct)[shown].tolist(), (counts[shown] / max(counts.sum(), 1)).tolist(), strict=True)
-        )
+        words = map(date_words, distinct[shown]) if name in records.dates else as_text(distinct)[shown].tolist()
+        return dict(zip(words, (counts[shown] / max(counts.sum(), 1)).tolist(), strict=True))
     levels, place = np.unique(as_text(column)[there], return_inverse=True)
     counts = np.bincount(place, records.counts[there], minlength=len(levels))
     return dict(zip(levels.tolist(), (counts / max(counts.sum(), 1)).tolist(), strict=True))

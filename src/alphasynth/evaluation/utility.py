@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -33,10 +32,9 @@ from alphasynth.evaluation.values import (
     Values,
     as_text,
     conform,
-    gaps_among,
     is_numeric,
     present,
-    read_records,
+    shared,
     statistics,
     values_of,
     weighted_statistics,
@@ -44,7 +42,7 @@ from alphasynth.evaluation.values import (
 from alphasynth.evaluation.verdict import Verdict, every_finding
 from alphasynth.privacy.accounting import counted
 from alphasynth.synthesis.one_thread import one_thread
-from alphasynth.tables.frames import Frame, column_names
+from alphasynth.tables.frames import Frame
 from alphasynth.tables.grouping import Stored
 from alphasynth.tables.records import Records
 
@@ -56,6 +54,8 @@ SEED = 1
 @dataclass(frozen=True, eq=False)
 class Utility:
     """All measures of a set of synthetic tables against the confidential one (confidential).
+
+    Columns that are `left_out` some table does not have, or has none that can be compared.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"y": range(100)})
@@ -73,14 +73,19 @@ class Utility:
     coefficients: tuple[Coefficient, ...] = ()
     shares: tuple[Share, ...] = ()
     weighted: tuple[Weighted, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Utility: {counted(self.tables, 'table')} of {self.rows:,} rows beside {self.n:,}; confidential>"
 
+    def __str__(self) -> str:
+        """The verdict, and of which tables it is."""
+        return f"{self.verdict}\n{self!r}"
+
     def _repr_html_(self) -> str:
-        """For notebooks: the first of each kind of measure; confidential."""
-        sizes = self.n, self.rows, self.tables
-        return utility_card(sizes, self.comparisons, self.propensities, self.coefficients, self.shares)
+        """For notebooks: the verdict, then the first of each kind of measure; confidential."""
+        sizes, said = (self.n, self.rows, self.tables), self.verdict.parts
+        return utility_card(sizes, self.comparisons, self.propensities, self.coefficients, self.shares, said)
 
     @property
     def verdict(self) -> Verdict:
@@ -91,7 +96,7 @@ class Utility:
         """The verdict on tables of a mechanism that may have given records weights of their own, `vector`."""
         found = every_finding(self.comparisons, self.shares, self.associations, self.coefficients, self.propensities)
         intervals = all(one.synthetic.combined.interval is not None for one in self.comparisons)
-        return Verdict.of(found, Facts(self.n, self.rows * self.tables, intervals, vector))
+        return Verdict.of(found, Facts(self.n, self.rows * self.tables, intervals, vector, self.left_out))
 
     def comparison(self, column: str, statistic: str) -> Comparison:
         """The comparison of one statistic of one column."""
@@ -104,7 +109,7 @@ class Utility:
 @one_thread()
 def evaluate(
     confidential: Table,
-    synthetic: Sequence[Table],
+    synthetic: Sequence[Table] | Table,
     *,
     columns: Sequence[str] | None = None,
     quantiles: Sequence[float] = QUANTILES,
@@ -116,6 +121,7 @@ def evaluate(
 ) -> Utility:
     """Compare synthetic tables, ours or anyone's, with the confidential table; what comes out is confidential.
 
+    A single table may stand for a list of one. Dates are compared as days' numbers, and so is text that is all dates.
     `columns` are those compared, unless told all that the tables share; `draws` says which table came from which draw
     of parameters, unless told each from its own; `regressions` are formulas, unless told one of the first numeric
     column on the others; `public` columns were released as they are, and are compared only together with others;
@@ -129,12 +135,10 @@ def evaluate(
     >>> utility.comparison("y", "mean").overlap_averaged > 0.9
     True
     """
-    if not synthetic:
-        raise InputError("synthetic must hold at least one table, found none")
-    names = shared_columns([confidential, *synthetic], columns)
-    gaps = gaps_among([confidential, *synthetic], names)
-    records = read_records(confidential, names, gaps)
-    tables = [conform(records, read_records(table, names, gaps)) for table in synthetic]
+    synthetic = listed(synthetic)
+    on = shared([confidential, *synthetic], columns)
+    records = on.read(confidential)
+    tables = [conform(records, on.read(table)) for table in synthetic]
     if draws is not None and len(draws) != len(tables):
         raise InputError(f"draws must name one draw per table, found {len(draws)} for {len(tables)}")
     rng = np.random.default_rng(SEED)
@@ -142,7 +146,8 @@ def evaluate(
     there = [name for name in numeric if all(present(table, name).any() for table in (records, *tables))]
     compared = [name for name in there if name not in public]
     if regressions is None:
-        regressions = _default_regression(names, numeric, records)
+        regressions = _default_regression(on.names, numeric, records)
+    dates = records.dates
     values = {name: [values_of(table, name) for table in (records, *tables)] for name in compared}
     sizes = [records.n, *(table.n for table in tables)]
     return Utility(
@@ -152,7 +157,7 @@ def evaluate(
         comparisons=tuple(
             found
             for name in compared
-            for found in _compare(rng, name, statistics(quantiles), values[name], draws, scalar, sizes)
+            for found in _compare(rng, name, statistics(quantiles), values[name], draws, scalar, sizes, name in dates)
         ),
         distances={name: mean_distances(own, others) for name, (own, *others) in values.items()},
         propensities=tuple(propensities(rng, records, tables)),
@@ -169,7 +174,16 @@ def evaluate(
         weighted=tuple(
             _weighted(survey_weights, [n for n in compared if n != survey_weights], records, tables, quantiles)
         ),
+        left_out=on.left_out,
     )
+
+
+def listed(synthetic: Sequence[Table] | Table) -> list[Table]:
+    """Synthetic tables as a list; a single one may stand for itself."""
+    tables = list(synthetic) if isinstance(synthetic, Sequence) else [synthetic]
+    if not tables:
+        raise InputError("synthetic must hold at least one table, found none")
+    return tables
 
 
 def _weighted(
@@ -198,23 +212,6 @@ def _weighted_of(records: Records, name: str, weights: str, quantiles: Sequence[
     return weighted_statistics(np.asarray(records.columns[name], np.float64)[there], by_row, quantiles)
 
 
-def shared_columns(tables: Sequence[Any], columns: Sequence[str] | None) -> list[str]:
-    """Columns to compare: those named, or all that every table has, in the first one's order."""
-    if columns:
-        return list(dict.fromkeys(columns))
-    listed = [list(t.columns) if isinstance(t, Records) else _names(t) for t in tables]
-    shared = [name for name in listed[0] if all(name in names for names in listed)]
-    if not shared:
-        raise InputError("the tables must share a column, found none")
-    if not all(isinstance(name, str) for name in shared):
-        raise InputError("columns must have names of text, found others")
-    return shared
-
-
-def _names(table: Frame | Stored) -> list[Any]:
-    return list(table.column_names) if isinstance(table, Stored) else column_names(table)
-
-
 def _compare(
     rng: np.random.Generator,
     column: str,
@@ -223,13 +220,19 @@ def _compare(
     draws: Sequence[int] | None,
     scalar: float | str | None,
     sizes: Sequence[int],
+    dated: bool,
 ) -> list[Comparison]:
     (values, *others), (n, *rows) = all_values, sizes
     own = resample(np.random.default_rng(SEED), values, wanted)  # the same whatever it is compared with
     synthetic = estimates(rng, column, wanted, others, n, draws, scalar, rows)
     return [
         Comparison(
-            found.statistic.of(values), percentile_interval(line), found, line, *_apart(found, line, values, others)
+            found.statistic.of(values),
+            percentile_interval(line),
+            found,
+            line,
+            *_apart(found, line, values, others),
+            day=dated and found.statistic.name != "sd",  # which is a number of days
         )
         for found, line in zip(synthetic, own, strict=True)
     ]
@@ -282,9 +285,13 @@ def _coefficients(
 
 
 def _default_regression(names: Sequence[str], numeric: Sequence[str], records: Records) -> list[str]:
-    """The first numeric column on all others, but for text with very many values and names that no formula can hold."""
+    """The first numeric column on all others, one of dates only where there is no other.
+
+    But for text with very many values and names that no formula can hold.
+    """
     spoken = [name for name in names if name.strip() and "`" not in name and name not in ("0", "1", "Intercept")]
-    response = next((name for name in spoken if name in numeric), None)
+    can = sorted((name for name in spoken if name in numeric), key=lambda name: name in records.dates)
+    response = next(iter(can), None)
     few = [n for n in spoken if n in numeric or len(np.unique(as_text(records.columns[n]))) <= MOST_LEVELS]
     others = [f"`{name}`" for name in few if name != response]
     return [f"`{response}` ~ {' + '.join(others)}"] if response is not None and others else []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from alphasynth.evaluation.compared import Coefficient, Comparison, Share
+from alphasynth.evaluation.digits import told as digits
 from alphasynth.evaluation.propensity import Propensity
 from alphasynth.notebook import markup, sketches
 from alphasynth.privacy.accounting import counted
@@ -21,19 +22,21 @@ def utility_card(
     propensities: Sequence[Propensity],
     coefficients: Sequence[Coefficient],
     shares: Sequence[Share],
+    verdict: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """All measures of synthetic tables against the confidential one, the first of them line by line."""
+    """The verdict on synthetic tables, then all measures against the confidential one, the first of them by line."""
     n, rows, tables = sizes
     told: dict[str, object] = {
         "confidential": f"{n:,} rows",
         "synthetic": f"{counted(tables, 'table')} of {rows:,} rows",
     }
-    told |= {f"S_pMSE, {each.model}": f"{each.standardised:.3g}" for each in propensities}
+    told |= {f"S_pMSE, {each.model}": digits(each.standardised, each.score_error) for each in propensities}
     if coefficients:
         near = sum(each.apart <= 1 for each in coefficients)
         told["coefficients"] = f"{near:,} of {len(coefficients):,} within one standard error"
     return markup.card(
         "Utility",
+        markup.facts(dict(verdict)) if verdict else None,
         markup.facts(told),
         _statistics(comparisons),
         _levels(shares),
@@ -58,7 +61,7 @@ def _line(each: Comparison) -> tuple[object, ...]:
     new = (made.averaged.low, made.combined.estimate, made.averaged.high)
     label = f"95 % intervals of the {made.statistic.name} of {made.column}"
     figure = sketches.intervals(label, own, new)
-    numbers = f"{each.value:,.5g}", f"{made.combined.estimate:,.5g}"
+    numbers = digits(each.value, each.error, each.day), digits(made.combined.estimate, made.error, each.day)
     return made.column, made.statistic.name, *numbers, figure, f"{each.overlap_averaged:.2f}"
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from alphasynth.errors import InputError, found
 from alphasynth.tables.declared import Declared
 from alphasynth.tables.frames import Frame, column_names, require, to_arrow
 from alphasynth.tables.gaps import gap_counts, indicator_of, split_gaps
 from alphasynth.tables.grouping import Stored
+from alphasynth.tables.limits import days_of, in_days, is_text, undressed
 from alphasynth.tables.records import Records
 
 QUANTILES = (0.15, 0.9)  # the paper's
@@ -22,9 +24,8 @@ QUANTILES = (0.15, 0.9)  # the paper's
 class Values:
     """Distinct values in ascending order and their counts; what holds of the column holds of these, exactly.
 
-    >>> values = Values.of([3, 1, 3, 5])
-    >>> values.n, values.mean, values.quantile(0.5)
-    (4, 3.0, 3.0)
+    >>> Values.of([3, 1, 3, 5]).quantile(0.5)
+    3.0
     """
 
     values: np.ndarray = field(repr=False)
@@ -110,20 +111,28 @@ def _quantile(name: str, share: float) -> Statistic:
 
 
 def read_records(
-    table: Frame | Stored | Records, columns: Sequence[str], gaps: Mapping[str, Declared] | None = None
+    table: Frame | Stored | Records,
+    columns: Sequence[str],
+    gaps: Mapping[str, Declared] | None = None,
+    dates: Collection[str] = (),
 ) -> Records:
     """Distinct rows of the columns of a frame or stored table, with counts; raise `InputError`.
 
-    Columns among `gaps` may have missing values: an indicator tells them, and a public value stands in.
+    Columns among `gaps` may have missing values: an indicator tells them, and a public value stands in. Dates and times
+    are read as days' numbers, and so is text of the columns `dates`.
     """
     if isinstance(table, Records):
         return table
-    if isinstance(table, Stored):
-        require(list(table.column_names), columns, "to be compared", table.names_are_public)
-        grouped = table.group(columns, ())
-        return Records.from_distinct(replace(grouped, columns=split_gaps(grouped.columns, gaps or {})))
-    require(column_names(table), columns, "to be compared")
-    return Records.from_arrow(split_gaps(to_arrow(table, columns), gaps or {}))
+    if not isinstance(table, Stored):
+        require(column_names(table), columns, "to be compared")
+        days, dated = in_days(to_arrow(table, columns), dates)
+        return replace(Records.from_arrow(split_gaps(days, gaps or {})), dates=dated)
+    require(list(table.column_names), columns, "to be compared", table.names_are_public)
+    grouped = table.group(columns, ())
+    days, dated = in_days(grouped.columns, dates)
+    lines = replace(grouped, columns=split_gaps(days, gaps or {}))
+    several = bool(dated) and len(lines.counts) > 1  # times of one day are one line
+    return replace(Records.from_grouped(lines) if several else Records.from_distinct(lines), dates=dated)
 
 
 def together(tables: Sequence[Values]) -> Values:
@@ -132,18 +141,17 @@ def together(tables: Sequence[Values]) -> Values:
 
 
 def is_numeric(column: Any) -> bool:
-    """Whether a column of records holds numbers rather than categories or text."""
+    """Whether a column of records holds numbers."""
     return getattr(column.dtype, "kind", "O") in "iuf"
 
 
 def conform(original: Records, table: Records) -> Records:
-    """A synthetic table with its columns as the confidential one has them: numbers, or text for all else.
+    """A synthetic table with columns as the confidential one's: numbers, or text for all else; raise `InputError`.
 
-    Files do not keep every type: text codes come back from a text file as numbers, truth values in other words. Raises
-    `InputError` for a column of numbers that is none in the synthetic table.
+    Files do not keep every type: text codes come back from a text file as numbers, truth values in other words.
     """
     columns = {name: _conform(name, column, table.columns[name]) for name, column in original.columns.items()}
-    return Records(original.response, columns, table.counts, table.index)
+    return Records(original.response, columns, table.counts, table.index, original.dates)
 
 
 def _conform(name: str, original: Any, column: Any) -> np.ndarray:
@@ -156,6 +164,9 @@ def _conform(name: str, original: Any, column: Any) -> np.ndarray:
     text = as_text(column)
     if getattr(original.dtype, "kind", "O") == "b":
         return np.array([TRUTH.get(word, word) for word in np.char.lower(text)], str)
+    spelt = {word.lower(): word for word in np.unique(as_text(original)).tolist()}
+    if set(spelt) <= {"true", "false"}:  # text files write these as they like
+        return np.array([spelt.get(word.lower(), word) for word in text.tolist()], str)
     return text
 
 
@@ -165,8 +176,7 @@ TRUTH = {"1": "true", "0": "false", "t": "true", "f": "false"}
 
 def as_text(column: Any) -> np.ndarray:
     """Categories, truth values and codes as text; whole numbers without a point."""
-    values = np.asarray(column)
-    if values.dtype.kind == "b":
+    if (values := np.asarray(column)).dtype.kind == "b":
         return np.where(values, "true", "false")
     if values.dtype.kind == "f" and (values == np.floor(values)).all():
         values = values.astype(np.int64)
@@ -178,22 +188,86 @@ def plain(column: Any) -> np.ndarray:
     return np.asarray(column, np.float64) if is_numeric(column) else as_text(column)
 
 
-def gaps_among(tables: Sequence[Frame | Stored | Records], columns: Sequence[str]) -> dict[str, Declared]:
-    """Columns that have gaps in some table, as `read_records` takes them."""
-    found: dict[str, Declared] = {}
-    for table in tables:
-        if isinstance(table, Records):
-            continue
-        names = list(table.column_names) if isinstance(table, Stored) else column_names(table)
-        if any(names.count(name) != 1 for name in columns):
-            continue  # refused where the table is read
-        if isinstance(table, Stored):
-            grouped = table.group(columns, ())
-            gaps = gap_counts(grouped.columns, grouped.counts)
-        else:
-            gaps = gap_counts(to_arrow(table, columns), None)
-        found |= {name: Declared(missing="model") for name in gaps}
+class Shared(NamedTuple):
+    """What tables are compared on: columns, those that have gaps in some table as `read_records` takes them, dates.
+
+    Columns that are `left_out` some table does not have, or has none that can be compared.
+    """
+
+    names: tuple[str, ...]
+    gaps: Mapping[str, Declared]
+    dates: frozenset[str]
+    left_out: tuple[str, ...] = ()
+
+    def read(self, table: Frame | Stored | Records) -> Records:
+        """The table's distinct rows on these columns; raise `InputError`."""
+        return read_records(table, self.names, self.gaps, self.dates)
+
+
+def shared(tables: Sequence[Frame | Stored | Records], columns: Sequence[str] | None) -> Shared:
+    """What tables share: the columns named, or else all that every table has and that can be compared."""
+    names = shared_columns(tables, columns)
+    read = [_arrow(table, names) for table in tables]
+    gaps = [name for held, counts in read if held is not None for name in gap_counts(held, counts)]
+    kinds = {name: {_kind(t, held, name) for t, (held, _) in zip(tables, read, strict=True)} for name in names}
+    dates = frozenset(name for name, found in kinds.items() if found & {DAYS, TEXT_DAYS} and found <= OF_DAYS)
+    kept = [n for n, found in kinds.items() if not found & {STRANGE} and (n in dates or DAYS not in found)]
+    if columns or not kept:
+        unlike = [name for name in names if DAYS in kinds[name] and name not in dates]
+        if unlike:
+            raise InputError(f"column {unlike[0]!r} must hold dates in all tables or in none, found both")
+        kept = names
+    left = [] if columns else [str(n) for table in tables for n in _listed(table) if n not in kept]
+    facts = {name: Declared(missing="model") for name in kept if name in gaps}
+    return Shared(tuple(kept), facts, dates, tuple(dict.fromkeys(left)))
+
+
+def shared_columns(tables: Sequence[Any], columns: Sequence[str] | None) -> list[str]:
+    """Columns to compare: those named, or all that every table has, in the first one's order."""
+    if columns:
+        return list(dict.fromkeys(columns))
+    listed = [_listed(table) for table in tables]
+    found = [name for name in listed[0] if all(name in names for names in listed)]
+    if not found:
+        raise InputError("the tables must share a column, found none")
+    if not all(isinstance(name, str) for name in found):
+        raise InputError("columns must have names of text, found others")
     return found
+
+
+def _listed(table: Frame | Stored | Records) -> list[Any]:
+    """A table's columns."""
+    if isinstance(table, Records):
+        return list(table.columns)
+    return list(table.column_names) if isinstance(table, Stored) else column_names(table)
+
+
+def _arrow(table: Frame | Stored | Records, names: Sequence[str]) -> tuple[pa.Table | None, np.ndarray | None]:
+    """Columns of a table and how many rows each line is; None of what is read already, or is refused when it is."""
+    if isinstance(table, Records) or any(_listed(table).count(name) != 1 for name in names):
+        return None, None
+    if isinstance(table, Stored):
+        return (grouped := table.group(names, ())).columns, grouped.counts
+    return to_arrow(table, names), None
+
+
+# What a column holds: dates, text that reads like them, gaps alone, what cannot be compared, the rest.
+DAYS, TEXT_DAYS, NOTHING, STRANGE, OTHER = "days", "days as text", "nothing", "strange", "other"
+OF_DAYS = {DAYS, TEXT_DAYS, NOTHING}
+UNCOMPARED = (pa.types.is_temporal, pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary)
+
+
+def _kind(table: Frame | Stored | Records, held: pa.Table | None, name: str) -> str:
+    """Which of these a column is."""
+    if held is None:
+        return DAYS if isinstance(table, Records) and name in table.dates else OTHER
+    column, kind = undressed(held.column(name))
+    if len(column) == column.null_count:
+        return NOTHING
+    if days_of(column, of_text=True) is not None:
+        return TEXT_DAYS if is_text(kind) else DAYS
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return STRANGE if any(test(kind) for test in UNCOMPARED) else OTHER
 
 
 def weighted_statistics(values: np.ndarray, weights: np.ndarray, quantiles: Sequence[float]) -> dict[str, float]:

@@ -19,7 +19,7 @@ from alphasynth.evaluation.findings import (
     Finding,
 )
 from alphasynth.evaluation.propensity import Propensity
-from alphasynth.evaluation.verdict_words import Judged, lines_of
+from alphasynth.evaluation.verdict_words import Judged, lines_of, parts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +76,11 @@ class Verdict:
         """The three lines in words."""
         return lines_of(Judged(self.compared, self.holds, self.off, self.avoid, self.beyond, self.facts))
 
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """The three lines, each as the words it begins with and the rest."""
+        return parts_of(self.lines)
+
     def __str__(self) -> str:
         """The three lines."""
         return "\n".join(self.lines)
@@ -91,17 +96,29 @@ def every_finding(
     """Findings on all that was compared."""
     return [
         *map(_of_statistic, statistics),
-        *map(_of_share, shares),
+        *map(_of_share, _told_once(shares)),
         *map(_of_pair, pairs),
         *map(_of_coefficient, coefficients),
         *(_of_propensity(one) for one in propensities if one.null > 0),
     ]
 
 
+def _told_once(shares: Sequence[Share]) -> list[Share]:
+    """Shares without those that another says as well: of a column's two levels the true one, or else the rarer."""
+    levels: dict[str, list[Share]] = {}
+    for share in shares:
+        levels.setdefault(share.column, []).append(share)
+    return [share for own in levels.values() for share in ([min(own, key=_last)] if len(own) == 2 else own)]
+
+
+def _last(share: Share) -> tuple[bool, float]:
+    return share.level.lower() not in ("true", "1"), share.confidential
+
+
 def _of_statistic(one: Comparison) -> Finding:
     statistic, synthetic = one.synthetic.statistic, one.synthetic.combined.estimate
     kind, of, error = TAIL if statistic.in_the_tails else CENTRE, (one.synthetic.column,), one.difference_error
-    return Finding(kind, statistic.name, of, one.value, synthetic, error, one.apart, one.size)
+    return Finding(kind, statistic.name, of, one.value, synthetic, error, one.apart, one.size, one.day)
 
 
 def _of_share(one: Share) -> Finding:

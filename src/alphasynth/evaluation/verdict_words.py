@@ -68,6 +68,11 @@ def lines_of(judged: Judged) -> tuple[str, str, str]:
     return holds, off, avoid
 
 
+def parts_of(lines: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Lines of a verdict, each as the words it begins with and the rest."""
+    return tuple((head, line.removeprefix(f"{head}: ")) for head, line in zip(HEADS, lines, strict=True))
+
+
 def _holds(judged: Judged) -> str:
     compared, facts = judged.compared, judged.facts
     if facts.too_few:
@@ -84,14 +89,15 @@ def _holds(judged: Judged) -> str:
 
 
 def _off(judged: Judged) -> str:
+    left = f"; not compared: {listed(judged.facts.left_out)}" if judged.facts.left_out else ""
     if judged.facts.too_few or not judged.compared:
-        return "nothing can be said"
+        return f"nothing can be said{left}"
     if not judged.off:
         none = f"nothing (no number is beyond {judged.beyond:.1f} standard errors and large enough to matter)"
-        return none + _large(judged)
+        return none + _large(judged) + left
     named = "; ".join(f"{finding_words(found)} ({errors_words(found.apart)})" for found in judged.off[:MOST_NAMED])
     rest = len(judged.off) - MOST_NAMED
-    return (f"{named}; and {rest:,} more" if rest > 0 else named) + _large(judged)
+    return (f"{named}; and {rest:,} more" if rest > 0 else named) + _large(judged) + left
 
 
 def _large(judged: Judged) -> str:
@@ -122,7 +128,7 @@ def finding_words(found: Finding) -> str:
     >>> finding_words(Finding(PAIR, "Spearman's rho", ("age", "pay"), 0.5413, 0.021, 0.03, 17.3, 0.52))
     "age with pay, Spearman's rho 0.021 instead of 0.541"
     """
-    own, synthetic = (told(value, found.error) for value in (found.confidential, found.synthetic))
+    own, synthetic = (told(value, found.error, found.day) for value in (found.confidential, found.synthetic))
     if found.kind == TOLD_APART:
         return f"{_model(found)} tells the tables apart, S_pMSE {synthetic} where two samples have {own}"
     return f"{what_of(found)} {synthetic} instead of {own}"

@@ -327,6 +327,14 @@
     if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
     return String(Number(value.toPrecision(4)));
   };
+  // As many decimals as two digits of the error have, as `evaluation/digits.py` has it.
+  function told(value, error) {
+    if (!(error >= 1e-5) || !Number.isFinite(error) || !Number.isFinite(value)) return short(value);
+    const exponent = Math.floor(Math.log10(error)), up = Math.round((error / 10 ** exponent) * 10) >= 100;
+    const decimals = 1 - exponent - (up ? 1 : 0), places = Math.max(decimals, 0);
+    const rounded = decimals < 0 ? Math.round(value * 10 ** decimals) / 10 ** decimals : Number(value.toFixed(places));
+    return (rounded + 0).toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
+  }
   const percent = (share) => `${Number((share * 100).toPrecision(3))} %`;
   const plain = (value) => String(Number(value.toPrecision(6)));
   const fixed = (value) => (value === -Infinity ? "none" : value === Infinity ? "no limit" : value.toFixed(2));
@@ -387,7 +395,8 @@
   function fill(found, spread) {
     document.querySelectorAll("#utility tbody tr").forEach((line, b) => {
       const own = held.own[b], [mean, sd, error] = found.measures[b];
-      [mean, mean - own, sd, error].forEach((value, place) => (line.cells[place + 2].textContent = short(value)));
+      const cells = [[mean, error], [mean - own, error], [sd, sd], [error, error]];
+      cells.forEach(([value, by], place) => (line.cells[place + 2].textContent = told(value, by)));
     });
     document.querySelectorAll("#bins tbody tr").forEach((line, b) => (line.cells[2].textContent = `${(found.shares[b] * 100).toFixed(1)} %`));
     document.querySelectorAll("#spread tbody tr").forEach((line, b) => (line.cells[1].textContent = `${(spread[b] * 100).toFixed(1)} %`));
@@ -401,6 +410,7 @@
       const name = place.dataset.option;
       place.textContent = plain(setting[name]);
     });
+    $("#own").hidden = dials.some((dial) => setting[dial.name] !== dial.start);
     document.body.classList.toggle("fails", !stands);
     $("#fails").hidden = stands;
     const svgs = { bounds: `Bounds against weights of ${rows} distinct rows; the largest bound is ${roundUp(found.delta)}.`,
@@ -418,7 +428,8 @@
       const where = dials.map((dial) => `${dial.name} ${plain(setting[dial.name])}`).join(", ");
       const trust = stands ? `k-hat ${fixed(found.khat)}, the draws are worth ${Math.round(found.effective)}` :
         "the stored draws do not stand for this setting: do not use these numbers";
-      const first = `${held.names[0]} ${short(found.measures[0][0])} against ${short(held.own[0])}`;
+      const [mean, sd, error] = found.measures[0];
+      const first = `${held.names[0]} ${told(mean, error)} against ${told(held.own[0], sd)}`;
       $("#spoken").textContent = `${where}: epsilon ${roundUp(found.epsilon)}, mean weight ${found.meanWeight.toFixed(2)}, ${first}; ${trust}.`;
     }, 400);
   }

@@ -12,20 +12,21 @@ from typing import Any
 import numpy as np
 
 from alphasynth import __version__
-from alphasynth.evaluation.digits import short
+from alphasynth.evaluation.digits import short, told
 from alphasynth.evaluation.values import is_numeric
 from alphasynth.explorer import words
 from alphasynth.explorer.dial import EPSILON, Dial, start_of
 from alphasynth.explorer.explored import Explored
 from alphasynth.explorer.ladder import Ladder
 from alphasynth.explorer.opening import epsilon_dial
-from alphasynth.explorer.outcome import HIGHEST_KHAT, LEAST_EFFECTIVE, LEAST_KEPT, Outcome, outcome_at
+from alphasynth.explorer.outcome import HIGHEST_KHAT, LEAST_EFFECTIVE, LEAST_KEPT, Expected, Outcome, outcome_at
 from alphasynth.explorer.simulated import Simulated
 from alphasynth.pages.palette import colours
 from alphasynth.privacy.accounting import counted, round_up
 from alphasynth.synthesizer import Synthesizer
 
 HISTOGRAM = 20  # bins of the weights
+LEAST_ERROR = 1e-5  # by which digits are chosen
 LIMITS = {"khat": HIGHEST_KHAT, "effective": LEAST_EFFECTIVE, "kept": LEAST_KEPT}
 
 
@@ -134,6 +135,8 @@ def _words(contents: Contents) -> dict[str, Any]:
         "label_real": contents.label,
         "m_words": counted(synthesizer.m, "draw"),
         "origin": "start" if twin else "run's own",
+        "own_epsilon": "stated by a run here" if twin else "stated by the run itself",
+        "policy": round_up(contents.epsilon),
         "own_name": "twin" if twin else "confidential",
         "response": contents.response,
         "x_name": contents.response if pool_column(contents) is not None else None,
@@ -167,9 +170,21 @@ def _numbers(contents: Contents, at: Outcome) -> dict[str, Any]:
         "stands": at.stands,
         "spread": [(name, _percent(share)) for name, share in zip(edges, spread, strict=True)],
         "bins": [(name, _percent(one), _percent(other)) for name, one, other in bins],
-        "utility": [(n, *map(short, (v, e.mean, e.mean - v, e.sd, e.error))) for n, v, e in own],
+        "utility": [(name, *_line(value, measured)) for name, value, measured in own],
         "options": [(dial.name, f"{dial.start:.6g}") for dial in contents.explored.dials],
     }
+
+
+def _line(own: float, measured: Expected) -> tuple[str, ...]:
+    """A measure in the confidential table and in synthetic ones, with the digits that their errors allow."""
+    mean, sd, error = measured.mean, measured.sd, measured.error
+    found = ((own, sd), (mean, error), (mean - own, error), (sd, sd), (error, error))
+    return tuple(_told(value, by) for value, by in found)
+
+
+def _told(value: float, error: float) -> str:
+    """As the script tells it, which has four digits where an error is next to nothing."""
+    return told(value, error) if error >= LEAST_ERROR else short(value)
 
 
 def _percent(share: float) -> str:

@@ -83,6 +83,9 @@ def numbers_scale(column: Any, counts: np.ndarray) -> Scale:
     """Bins and statistics of numbers; bins hold whole numbers where the column does."""
     own = Values.of(column, counts)
     edges = edges_of(own)
+    whole = bool((own.values == np.floor(own.values)).all())
+    if own.values[0] >= edges[0] and len(edges) > 2:  # nothing is below: the first bin is that of the least values
+        edges = edges[1:]
     wanted = statistics()
 
     def share(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
@@ -94,9 +97,16 @@ def numbers_scale(column: Any, counts: np.ndarray) -> Scale:
         found = Values.of(values, weights)
         return [*(each.of(found) for each in wanted), distances(own, found).wasserstein]
 
-    inside = [f"{low:g} to {high:g}" for low, high in pairwise(edges.tolist())]
-    bins = (f"below {edges[0]:g}", *inside, f"{edges[-1]:g} and above")
+    inside = [_bin(low, high, whole) for low, high in pairwise(edges.tolist())]
+    first = f"up to {edges[0] - 1:g}" if whole else f"below {edges[0]:g}"
+    bins = (first, *inside, f"{edges[-1]:g} and above")
     return Scale(bins, tuple(edges.tolist()), (*(s.name for s in wanted), WASSERSTEIN), share, measure)
+
+
+def _bin(low: float, high: float, whole: bool) -> str:
+    """A bin in words: of whole numbers the last one that it holds."""
+    last = high - 1 if whole else high
+    return f"{low:g}" if last == low else f"{low:g} to {last:g}"
 
 
 def edges_of(own: Values) -> np.ndarray:

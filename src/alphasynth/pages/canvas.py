@@ -6,9 +6,10 @@ Coordinates are those of a panel 420 wide, which a page scales to its column.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from html import escape
 
-from alphasynth.evaluation.digits import short
+from alphasynth.evaluation.digits import date_words, short
 from alphasynth.pages.marks import Panel
 
 WIDTH, TOP, BOTTOM, RIGHT = 420, 10, 44, 14
@@ -39,10 +40,11 @@ class Scale:
 
 def x_axis(x: Scale, height: float, panel: Panel) -> str:
     """The axis of x under a plane, and its grid."""
+    spoken = date_words if panel.dates else short
     ticks = "".join(
         f'<line class="tick" x1="{x(t):.1f}" x2="{x(t):.1f}" y1="0" y2="5"/>'
-        f'<text {_anchor(x(t), short(t))} y="18">{short(t)}</text>'
-        for t in _apart(x.ticks, x)
+        f'<text {_anchor(x(t), spoken(t))} y="18">{spoken(t)}</text>'
+        for t in _apart(x.ticks, x, spoken)
     )
     middle, name = (x.start + x.end) / 2, escape(cut(panel.x_label, 44))
     grid = "".join(
@@ -61,11 +63,11 @@ def _anchor(place: float, text: str) -> str:
     return f'x="{place:.1f}" text-anchor="middle"'
 
 
-def _apart(ticks: list[float], x: Scale) -> list[float]:
+def _apart(ticks: list[float], x: Scale, spoken: Callable[[float], str]) -> list[float]:
     """Every tick, or every second, so that their numbers do not touch."""
     if len(ticks) < 2:
         return ticks
-    widest = max(len(short(t)) for t in ticks) * LETTER + 6
+    widest = max(len(spoken(t)) for t in ticks) * LETTER + 6
     every = max(1, math.ceil(widest / (x(ticks[1]) - x(ticks[0]))))
     return ticks[::every]
 

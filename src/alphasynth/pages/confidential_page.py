@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from alphasynth.evaluation.risk import IdentificationRisk, MatchRates, identification_risk, mean_rates, paired_rates
@@ -55,7 +55,10 @@ class Outcome:
 
 
 class Measuring(NamedTuple):
-    """How tables are measured: as `evaluate` takes it; identification risk within radii, of rows alike in `known`."""
+    """How tables are measured: as `evaluate` takes it; identification risk within radii, of rows alike in `known`.
+
+    Columns `left_out` before are not compared.
+    """
 
     draws: Sequence[int] | None = None
     regressions: Sequence[str] | None = None
@@ -65,6 +68,7 @@ class Measuring(NamedTuple):
     survey_weights: str | None = None
     radii: Sequence[tuple[float, bool]] = RADII
     known: Sequence[str] = ()
+    left_out: Sequence[str] = ()
 
 
 def measured(
@@ -87,7 +91,8 @@ def measured(
         scalar=how.scalar,
         survey_weights=how.survey_weights,
     )
-    numeric = is_numeric(records.columns[records.response])
+    utility = replace(utility, left_out=tuple(dict.fromkeys((*how.left_out, *utility.left_out))))
+    numeric = is_numeric(records.columns[records.response]) and records.response not in records.dates
     risks = tuple(_risk_within(records, tables, *reach, how.known) for reach in how.radii) if numeric else ()
     return Outcome(weighting, label, tuple(rules), tuple(tables), utility, risks, tuple(rates))
 
@@ -109,7 +114,7 @@ def rates_of(
     records: Records, tables: Sequence[Records], known: Sequence[str], radii: Sequence[tuple[float, bool]] = RADII
 ) -> tuple[tuple[str, MatchRates], ...]:
     """Match rates of tables made by a model of the known columns."""
-    if not known or not is_numeric(records.columns[records.response]):
+    if not known or not is_numeric(records.columns[records.response]) or records.response in records.dates:
         return ()
     found = []
     for reach in radii:
@@ -188,7 +193,7 @@ def _utility(records: Records, shown: Sequence[Outcome], weightings: Sequence[We
         confidential = values_of(records, response)
         synthetic = {o.label: together([values_of(table, response) for table in o.tables]) for o in shown}
         drawn = [
-            figures.value_violins(response, confidential, synthetic),
+            figures.value_violins(response, confidential, synthetic, response in records.dates),
             figures.mean_densities(weightings, confidential.mean),
         ]
         blocks += _figures(drawn)
@@ -197,7 +202,7 @@ def _utility(records: Records, shown: Sequence[Outcome], weightings: Sequence[We
     others = [n for n, c in records.columns.items() if n != response and is_numeric(c) and _compared(n, utilities)]
     for name in others[:MOST_COLUMNS]:
         synthetic = {o.label: together([values_of(table, name) for table in o.tables]) for o in shown}
-        blocks += _figures([figures.value_violins(name, values_of(records, name), synthetic)])
+        blocks += _figures([figures.value_violins(name, values_of(records, name), synthetic, name in records.dates)])
     blocks += _lines(measures.distance_lines(utilities))
     blocks += _lines(measures.propensity_lines(utilities))
     blocks += _figures([figures.association_maps(label, u.associations) for label, u in utilities.items()])

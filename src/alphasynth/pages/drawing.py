@@ -17,7 +17,7 @@ from alphasynth.pages.named_drawing import draw_intervals, draw_map, draw_shares
 from alphasynth.privacy.accounting import counted, round_up
 
 ROW = 40
-ASIDE = 3  # from one curve's error bars to the next one's at the same x
+ASIDE = 2  # from one curve's error bars to the next one's at the same x
 
 
 def draw(figure: Figure, panel: Panel) -> str:
@@ -39,9 +39,10 @@ def draw(figure: Figure, panel: Panel) -> str:
     bands = [mark for mark in panel.marks if isinstance(mark, Reference)]
     body += [_reference(mark, x, y, height, figure) for mark in bands]
     body += [_violin(mark, x, i, figure) for i, mark in enumerate(panel.rows)]
-    body += [_on_plane(mark, x, y, figure, ASIDE * panel.shift(mark)) for mark in panel.marks]
+    body += [_on_plane(mark, x, y, figure, panel) for mark in panel.marks]
     label = escape(f"{figure.title}. {panel.alt}", quote=True)
-    scale = f'data-from="{x.low:.6g}" data-to="{x.high:.6g}" data-left="{x.start}" data-right="{x.end}"'
+    dates = 'data-dates="" ' if panel.dates else ""
+    scale = f'{dates}data-from="{x.low:.6g}" data-to="{x.high:.6g}" data-left="{x.start}" data-right="{x.end}"'
     return (
         f'<svg class="{kind}" role="img" aria-label="{label}" viewBox="0 0 {WIDTH} {TOP + height + BOTTOM}" '
         f'data-top="{TOP}" data-bottom="{BOTTOM}" data-row="{ROW}" {scale}>'
@@ -49,12 +50,12 @@ def draw(figure: Figure, panel: Panel) -> str:
     )
 
 
-def _on_plane(mark: Mark, x: Scale, y: Scale, figure: Figure, aside: float) -> str:
+def _on_plane(mark: Mark, x: Scale, y: Scale, figure: Figure, panel: Panel) -> str:
     if isinstance(mark, Points):
         return _points(mark, x, y, figure)
     if isinstance(mark, Bars):
         return _bars(mark, x, y, figure)
-    return _line(mark, x, y, figure, aside) if isinstance(mark, Line) else ""
+    return _line(mark, x, y, figure, ASIDE * panel.shift(mark)) if isinstance(mark, Line) else ""
 
 
 def _reference(mark: Reference, x: Scale, y: Scale, height: float, figure: Figure) -> str:
@@ -128,8 +129,8 @@ def _bars(mark: Bars, x: Scale, y: Scale, figure: Figure) -> str:
     return group(mark.series, f'class="bars" style="fill:{colour};stroke:{colour}"', drawn)
 
 
-def _line(mark: Line, x: Scale, y: Scale, figure: Figure, aside: float) -> str:
-    places = [x(value) + aside for value in mark.x]
+def _line(mark: Line, x: Scale, y: Scale, figure: Figure, aside: np.ndarray) -> str:
+    places = [x(value) + moved for value, moved in zip(mark.x, aside, strict=True)]
     joined = [(a, b) for a, b, apart in zip(places, mark.y, mark.apart, strict=True) if not apart]
     path = " ".join(f"{a:.1f},{y(b):.1f}" for a, b in joined)
     tip = escape(mark.tip, quote=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from alphasynth.evaluation.compared import Associated, Comparison, Estimates
-from alphasynth.evaluation.digits import short, told
+from alphasynth.evaluation.digits import date_words, short, told
 from alphasynth.evaluation.risk import IdentificationRisk
 from alphasynth.evaluation.values import Values
 from alphasynth.mechanisms.weighting import Weighting
@@ -115,17 +115,18 @@ def statistic_violins(compared: Mapping[str, Sequence[Comparison]]) -> Figure:
     for group in zip(*compared.values(), strict=True):
         first = group[0]
         statistic, column = first.synthetic.statistic.name, first.synthetic.column
-        band = Reference("confidential 95 % interval", first.interval.low, "x", first.interval.high)
-        own = violin(CONFIDENTIAL, Values.of(first.resampled), first.interval)
+        low, high = first.interval
+        band = Reference("confidential 95 % interval", low, "x", high, dates=first.day)
+        own = violin(CONFIDENTIAL, Values.of(first.resampled), first.interval, dates=first.day)
         others = [
-            violin(label, Values.of(c.synthetic.resampled.ravel()), c.synthetic.averaged)
+            violin(label, Values.of(c.synthetic.resampled.ravel()), c.synthetic.averaged, dates=c.day)
             for label, c in zip(labels, group, strict=True)
         ]
         words = [
-            f"{label} {told(c.synthetic.combined.estimate, c.synthetic.error)}"
+            f"{label} {told(c.synthetic.combined.estimate, c.synthetic.error, c.day)}"
             for label, c in zip(labels, group, strict=True)
         ]
-        alt = f"{statistic} of {column}: confidential {told(first.value, first.error)}; {', '.join(words)}."
+        alt = f"{statistic} of {column}: confidential {told(first.value, first.error, first.day)}; {', '.join(words)}."
         panels.append(Panel(f"{statistic} of {column}", statistic, (band, own, *others), alt))
     return Figure(
         "statistics",
@@ -155,11 +156,11 @@ def mean_densities(weightings: Sequence[Weighting], mean: float) -> Figure | Non
     )
 
 
-def value_violins(column: str, confidential: Values, synthetic: Mapping[str, Values]) -> Figure:
+def value_violins(column: str, confidential: Values, synthetic: Mapping[str, Values], dates: bool = False) -> Figure:
     """The confidential and the synthetic values, all synthetic tables of a synthesizer together."""
     columns = {CONFIDENTIAL: confidential, **synthetic}
-    words = [f"{name}: median {short(v.quantile(0.5))}, largest {short(v.values[-1])}" for name, v in columns.items()]
-    marks = tuple(violin(name, values) for name, values in columns.items())
+    words = [_extent(name, values, dates) for name, values in columns.items()]
+    marks = tuple(violin(name, values, dates=dates) for name, values in columns.items())
     return Figure(
         f"values_{_stem(column)}",
         f"Values of {column}",
@@ -168,6 +169,12 @@ def value_violins(column: str, confidential: Values, synthetic: Mapping[str, Val
         (Panel("", column, marks, f"{'; '.join(words)}."),),
         colours(list(columns)),
     )
+
+
+def _extent(name: str, values: Values, dates: bool) -> str:
+    """Median and largest value in words."""
+    spoken = date_words if dates else short
+    return f"{name}: median {spoken(values.quantile(0.5))}, largest {spoken(values.values[-1])}"
 
 
 MOST_MAPPED = 40  # columns of a map
@@ -225,20 +232,23 @@ def risk_violins(risks: Mapping[str, Sequence[IdentificationRisk]]) -> Figure:
     )
 
 
-def table_violins(column: str, tables: Mapping[str, Values], mechanism: str) -> Figure:
+def table_violins(column: str, tables: Mapping[str, Values], mechanism: str, dates: bool = False) -> Figure:
     """The values of each synthetic table; for the public page."""
-    words = [f"{name}: median {short(v.quantile(0.5))}, largest {short(v.values[-1])}" for name, v in tables.items()]
+    words = [_extent(name, values, dates) for name, values in tables.items()]
+    marks = tuple(violin(name, values, dates=dates) for name, values in tables.items())
     return Figure(
         f"values_{_stem(column)}",
         f"Values of {column}",
         "The dot is the median, the bar the middle half."
         + (" All tables together, and the first ones one by one." if len(tables) > 1 else ""),
-        (Panel("", column, tuple(violin(name, v) for name, v in tables.items()), f"{'; '.join(words)}."),),
+        (Panel("", column, marks, f"{'; '.join(words)}."),),
         colours(list(tables), mechanism),
     )
 
 
-def estimate_violins(found: Sequence[Estimates], whole: str, names: Sequence[str], mechanism: str) -> Figure:
+def estimate_violins(
+    found: Sequence[Estimates], whole: str, names: Sequence[str], mechanism: str, dates: bool = False
+) -> Figure:
     """Statistics in bootstrap resamples of all synthetic tables and of the first ones; for the public page.
 
     `whole` is what all tables together are called, `names` the first ones.
@@ -246,11 +256,12 @@ def estimate_violins(found: Sequence[Estimates], whole: str, names: Sequence[str
     panels = []
     for estimate in found:
         statistic, column = estimate.statistic.name, estimate.column
-        interval = estimate.combined.interval
-        band = () if interval is None else (Reference("combined 95 % interval", interval.low, "x", interval.high),)
-        violins = [violin(whole, Values.of(estimate.resampled.ravel()))]
-        violins += [violin(name, Values.of(line)) for name, line in zip(names, estimate.resampled, strict=False)]
-        alt = f"{statistic} of {column}: {told(estimate.combined.estimate, estimate.error)} over all tables."
+        interval, day = estimate.combined.interval, dates and statistic != "sd"
+        ends = () if interval is None else (interval,)
+        band = [Reference("combined 95 % interval", low, "x", high, dates=day) for low, high in ends]
+        lines = [estimate.resampled.ravel(), *estimate.resampled[: len(names)]]
+        violins = [violin(name, Values.of(line), dates=day) for name, line in zip((whole, *names), lines, strict=False)]
+        alt = f"{statistic} of {column}: {told(estimate.combined.estimate, estimate.error, day)} over all tables."
         panels.append(Panel(f"{statistic} of {column}", statistic, (*band, *violins), alt))
     return Figure(
         "statistics",

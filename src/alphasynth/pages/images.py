@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from alphasynth.evaluation.digits import date_words
 from alphasynth.pages.marks import Bars, Figure, Line, Panel, Points, Reference
 from alphasynth.pages.named_marks import Intervals, Shares, Tiles
 from alphasynth.pages.palette import shade
@@ -32,7 +33,7 @@ LOOK: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "alphasynth",
 }
-ASIDE = 2.5  # points from one curve's error bars to the next one's at the same x
+ASIDE = 1.2  # points from one curve's error bars to the next one's at the same x
 COLUMNS = ("panel", "series", "mark", "x", "x_to", "y", "y_to", "records")
 
 
@@ -112,6 +113,9 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
         elif isinstance(mark, Line):
             space.plot(mark.x, mark.y, color=colours[mark.series], label=mark.series)
     _draw_rows(space, panel, colours)
+    if panel.dates:
+        space.xaxis.set_major_formatter(lambda value, _: date_words(value))
+        space.tick_params(axis="x", labelsize=7)
     if panel.shares:
         _draw_shares(space, panel.shares, colours)
     if panel.intervals:
@@ -123,20 +127,22 @@ def _draw(space: Axes, panel: Panel, colours: dict[str, str]) -> None:
         _finish_plane(space, panel, colours)
 
 
-def _draw_with_bars(space: Axes, mark: Line, colour: str, aside: float) -> None:
-    """Points with error bars, joined but for the hollow ones."""
+def _draw_with_bars(space: Axes, mark: Line, colour: str, aside: np.ndarray) -> None:
+    """Points with error bars, those moved `aside` so many points; a line goes through where they belong."""
     from matplotlib.transforms import ScaledTranslation
 
     assert mark.reach is not None, "has bars"
-    moved = space.transData + ScaledTranslation(aside / 72, 0, space.figure.dpi_scale_trans)
-    style: dict[str, Any] = {"color": colour, "marker": "o", "markersize": 3, "elinewidth": 1, "transform": moved}
-    joined: dict[str, Any] = {"linewidth": 1.4}
-    apart: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
-    parts = [(~mark.apart, joined), (mark.apart, apart)]
-    drawn = [(part, own) for part, own in parts if part.any()]
-    for number, (part, own) in enumerate(drawn):
-        own["label"] = mark.series if number == 0 else None
-        space.errorbar(mark.x[part], mark.y[part], mark.reach[part], capsize=2, **style, **own)
+    dots: dict[str, Any] = {"color": colour, "marker": "o", "markersize": 3}
+    joined = ~mark.apart
+    hollow: dict[str, Any] = {"markerfacecolor": "white"}
+    line: dict[str, Any] = {"linewidth": 1.4} if joined.sum() > 1 else {"linestyle": "none"}
+    space.plot([], [], label=mark.series, **dots, **line, **({} if joined.any() else hollow))  # for the key
+    space.plot(mark.x[joined], mark.y[joined], color=colour, **line)
+    for moved, apart in sorted(set(zip(aside.tolist(), mark.apart.tolist(), strict=True))):
+        part = (aside == moved) & (mark.apart == apart)
+        place = space.transData + ScaledTranslation(moved / 72, 0, space.figure.dpi_scale_trans)
+        own = {**dots, **(hollow if apart else {}), "transform": place, "linestyle": "none", "elinewidth": 1}
+        space.errorbar(mark.x[part], mark.y[part], mark.reach[part], capsize=2, **own)
     for y in (mark.y - mark.reach, mark.y + mark.reach):  # what is moved aside does not count by itself
         space.update_datalim(np.column_stack([mark.x, y]))
 

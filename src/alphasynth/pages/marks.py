@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from alphasynth.evaluation.digits import short
+from alphasynth.evaluation.digits import date_words, short
 from alphasynth.evaluation.values import Values
 from alphasynth.pages.named_marks import Intervals, Shares, Tiles
 from alphasynth.privacy.accounting import round_up
@@ -16,6 +16,7 @@ from alphasynth.privacy.accounting import round_up
 GRID = 96  # points of a violin's outline
 FINE = 512  # bins that are smoothed into it
 MOST_POINTS = 1_000  # of one series in a scatter plot
+MOST_ASIDE = 1.5  # places from a point's own
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +30,16 @@ class Violin:
     n: int
     interval: tuple[float, float] | None = None
     bounds: bool = False  # of Lipschitz bounds, whose largest is never rounded down
+    dates: bool = False  # of days' numbers
 
     @property
     def tip(self) -> str:
         """What to say of it."""
-        low, middle, high = self.quartiles
-        text = f"{self.series}: median {short(middle)}, middle half {short(low)} to {short(high)}, "
-        text += f"range {short(self.grid[0])} to {(round_up if self.bounds else short)(self.grid[-1])}"
-        return text + (
-            f", 95 % interval {short(self.interval[0])} to {short(self.interval[1])}" if self.interval else ""
-        )
+        spoken = date_words if self.dates else short
+        low, middle, high = map(spoken, self.quartiles)
+        text = f"{self.series}: median {middle}, middle half {low} to {high}, "
+        text += f"range {spoken(self.grid[0])} to {(round_up if self.bounds else spoken)(self.grid[-1])}"
+        return text + (f", 95 % interval {' to '.join(map(spoken, self.interval))}" if self.interval else "")
 
     def numbers(self) -> Iterator[dict[str, Any]]:
         """Lines of the CSV file."""
@@ -118,12 +119,14 @@ class Reference:
     to: float | None = None
     series: str | None = None
     bounds: bool = False
+    dates: bool = False
 
     @property
     def tip(self) -> str:
         """What to say of it."""
-        shown = (round_up if self.bounds else short)(self.at)
-        return f"{self.label}: {shown}" if self.to is None else f"{self.label}: {short(self.at)} to {short(self.to)}"
+        spoken = date_words if self.dates else short
+        shown = (round_up if self.bounds else spoken)(self.at)
+        return f"{self.label}: {shown}" if self.to is None else f"{self.label}: {spoken(self.at)} to {spoken(self.to)}"
 
     def numbers(self) -> Iterator[dict[str, Any]]:
         """Lines of the CSV file."""
@@ -146,6 +149,11 @@ class Panel:
     x_range: tuple[float, float] | None = None  # shown whole, whatever the marks
 
     @property
+    def dates(self) -> bool:
+        """Whether its axis is one of days."""
+        return any(mark.dates for mark in self.rows)
+
+    @property
     def rows(self) -> list[Violin]:
         """Its violins."""
         return [mark for mark in self.marks if isinstance(mark, Violin)]
@@ -165,10 +173,19 @@ class Panel:
         """Its named estimates."""
         return [mark for mark in self.marks if isinstance(mark, Intervals)]
 
-    def shift(self, mark: Mark) -> float:
-        """How many places a curve with error bars stands beside its own, so that bars at the same x do not cover."""
+    def shift(self, mark: Line) -> np.ndarray:
+        """How many places points (n,) with error bars stand aside, so that bars at the very same x do not cover.
+
+        A point that has its x for itself stays where it is; many at one x are nearer to each other.
+        """
         with_bars = [one for one in self.marks if isinstance(one, Line) and one.reach is not None]
-        return next((i - (len(with_bars) - 1) / 2 for i, one in enumerate(with_bars) if one is mark), 0.0)
+        places = np.zeros(len(mark.x))
+        if any(one is mark for one in with_bars):
+            for i, x in enumerate(mark.x):
+                there = [one is mark for one in with_bars if x in one.x]
+                middle = (len(there) - 1) / 2
+                places[i] = (there.index(True) - middle) * min(1.0, MOST_ASIDE / (middle or 1.0))
+        return places
 
     @property
     def series(self) -> list[str]:
@@ -216,7 +233,13 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def violin(series: str, values: Values, interval: tuple[float, float] | None = None, bounds: bool = False) -> Violin:
+def violin(
+    series: str,
+    values: Values,
+    interval: tuple[float, float] | None = None,
+    bounds: bool = False,
+    dates: bool = False,
+) -> Violin:
     """The outline of a distribution between its smallest and largest value, smoothed by Silverman's rule.
 
     The ends reflect what would be smoothed beyond them, so that a heap at the largest value shows as one.
@@ -226,14 +249,14 @@ def violin(series: str, values: Values, interval: tuple[float, float] | None = N
     quartiles = (values.quantile(0.25), values.quantile(0.5), values.quantile(0.75))
     low, high = values.values[0], values.values[-1]
     if high - low <= 1e-9 * max(abs(low), abs(high)):
-        return Violin(series, np.array([low]), np.array([1.0]), quartiles, values.n, interval, bounds)
+        return Violin(series, np.array([low]), np.array([1.0]), quartiles, values.n, interval, bounds, dates)
     heights, _ = np.histogram(values.values, FINE, (low, high), weights=values.counts)
     width = _bandwidth(values) / (high - low) * FINE
     smooth = gaussian_filter1d(heights.astype(float), max(width, 2.0), mode="reflect")
     centres = low + (np.arange(FINE) + 0.5) * (high - low) / FINE
     grid = np.linspace(low, high, GRID)
     density = np.interp(grid, centres, smooth)
-    return Violin(series, grid, density / density.max(), quartiles, values.n, interval, bounds)
+    return Violin(series, grid, density / density.max(), quartiles, values.n, interval, bounds, dates)
 
 
 def curve(series: str, values: Values, tip: str) -> Line:

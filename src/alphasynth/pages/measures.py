@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from alphasynth.evaluation.compared import Associated, Comparison, Share, Weighted
-from alphasynth.evaluation.digits import WithError
+from alphasynth.evaluation.digits import Days, WithError
 from alphasynth.evaluation.findings import FEWEST_ROWS_PER_TERM
+from alphasynth.evaluation.intervals import Interval
 from alphasynth.evaluation.nearest import Nearest
 from alphasynth.evaluation.risk import IdentificationRisk, MatchRates
 from alphasynth.evaluation.utility import Utility
@@ -64,8 +65,8 @@ def largest_lines(verdicts: Mapping[str, Verdict]) -> Lines:
         (
             label,
             what_of(found),
-            WithError(found.confidential, found.error),
-            WithError(found.synthetic, found.error),
+            WithError(found.confidential, found.error, found.day),
+            WithError(found.synthetic, found.error, found.day),
             WithError(found.apart, 1.0),
         )
         for label, verdict in verdicts.items()
@@ -106,14 +107,19 @@ def _statistic(label: str, found: Comparison, vector: bool) -> tuple[object, ...
         label,
         synthetic.column,
         synthetic.statistic.name + mark,
-        WithError(found.value, found.error),
-        found.interval,
-        WithError(synthetic.combined.estimate, synthetic.error),
-        synthetic.averaged,
+        WithError(found.value, found.error, found.day),
+        ends_of(found.interval, found.day),
+        WithError(synthetic.combined.estimate, synthetic.error, found.day),
+        ends_of(synthetic.averaged, found.day),
         WithError(found.overlap_averaged, OVERLAP_ERROR),
-        synthetic.combined.interval,
+        ends_of(synthetic.combined.interval, found.day),
         None if found.overlap_combined is None else WithError(found.overlap_combined, OVERLAP_ERROR),
     )
+
+
+def ends_of(interval: Interval | None, day: bool) -> Interval | Days | None:
+    """An interval, of days' numbers as dates."""
+    return Days(*interval) if day and interval is not None else interval
 
 
 def distance_lines(utilities: Mapping[str, Utility]) -> Lines:
@@ -185,6 +191,11 @@ def _beside(found: Share | Weighted, error: float) -> tuple[WithError, WithError
     return one, other, difference
 
 
+def _days_beside(found: Weighted, unweighted: Comparison) -> tuple[WithError, WithError, WithError]:
+    one, other, difference = _beside(found, unweighted.difference_error)
+    return one._replace(day=unweighted.day), other._replace(day=unweighted.day), difference
+
+
 def share_lines(utilities: Mapping[str, Utility]) -> Lines:
     """Shares of levels, with combined intervals where there are some."""
     lines = []
@@ -203,7 +214,7 @@ def weighted_lines(utilities: Mapping[str, Utility]) -> Lines:
     """Statistics weighted by a column of survey weights."""
     lines = [
         # Weights make errors larger, so these have a digit too many rather than one too few.
-        (label, w.column, w.statistic, *_beside(w, u.comparison(w.column, w.statistic).difference_error))
+        (label, w.column, w.statistic, *_days_beside(w, u.comparison(w.column, w.statistic)))
         for label, u in utilities.items()
         for w in u.weighted
     ]

@@ -52,7 +52,8 @@
     const { from, to, left, right } = svg.dataset;
     const value = Number(from) + ((at - left) / (right - left)) * (to - from);
     const inside = at >= Number(left) && at <= Number(right) && mark.classList.contains("row");
-    tip.textContent = mark.dataset.tip + (inside ? ` (here: ${Number(value.toPrecision(4)).toLocaleString("en")})` : "");
+    const spoken = () => "dates" in svg.dataset ? new Date(Math.round(value) * 864e5).toISOString().slice(0, 10) : Number(value.toPrecision(4)).toLocaleString("en");
+    tip.textContent = mark.dataset.tip + (inside ? ` (here: ${spoken()})` : "");
     const width = tip.offsetWidth, height = tip.offsetHeight;
     tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 4))}px`;
     tip.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 18}px`;

@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from alphasynth.evaluation.digits import WithError, short, told
+from alphasynth.evaluation.digits import Days, WithError, date_words, short, told
 from alphasynth.evaluation.intervals import REACH, Interval
 from alphasynth.pages.drawing import draw
 from alphasynth.pages.images import COLUMNS
@@ -45,6 +45,8 @@ def cell(value: object) -> Cell:
         return _estimate(value)
     if isinstance(value, Interval):
         return Cell(" to ".join(_ends(value)), value.low) if math.isfinite(value.low) else Cell("")
+    if isinstance(value, Days):
+        return Cell(" to ".join(map(date_words, value)), value.low) if math.isfinite(value.low) else Cell("")
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return Cell("")
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -27,13 +27,14 @@ OTHERS = ("#b8a300", "#7b5ea7", "#2f8f9d", "#aa1155", "#4433aa", "#5a5a00", "#33
 
 
 def colours(labels: Sequence[str], like: str | None = None) -> dict[str, str]:
-    """Colour of each label; those without one of their own take `like`'s, or the next free one.
+    """Colour of each label; those without one of their own take the next free one, the first `like`'s if that has one.
 
-    >>> colours(["LW", "mine"])
-    {'LW': '#e69f00', 'mine': '#b8a300'}
+    >>> colours(["LW", "mine"]), colours(["all tables", "table 1"], "LW")
+    ({'LW': '#e69f00', 'mine': '#b8a300'}, {'all tables': '#e69f00', 'table 1': '#b8a300'})
     """
     free = [label for label in labels if label not in COLOURS]
-    given = {label: COLOURS.get(like or "", OTHERS[i % len(OTHERS)]) for i, label in enumerate(free)}
+    others = [COLOURS[like], *OTHERS] if like in COLOURS else OTHERS
+    given = {label: others[i % len(others)] for i, label in enumerate(free)}
     return {label: COLOURS.get(label) or given[label] for label in labels}
 
 

@@ -16,7 +16,7 @@ from alphasynth.privacy.guarantee import SPREAD, PublicGuarantee
 from alphasynth.privacy.promises import scope_words
 from alphasynth.privacy.scopes import STRICT, TARGET
 from alphasynth.synthesis.release import Release
-from alphasynth.synthesis.statements import declared_facts, declared_gaps, shown_alone
+from alphasynth.synthesis.statements import declared_gaps, shown_alone
 from alphasynth.tables.declared import READ_OFF
 from alphasynth.tables.frames import column_names
 from alphasynth.tables.grouping import Stored
@@ -34,12 +34,11 @@ def build(release: Release) -> page.Page:
     """The page of a release."""
     guarantee = release.guarantee
     made = synthetic_columns(release)
-    facts = declared_facts(guarantee)
-    compared = [name for name in made if name not in facts or not facts[name].dates] or made
-    tables = [read_records(table, compared, declared_gaps(guarantee)) for table in release.tables]
-    numbers = [name for name in compared if is_numeric(tables[0].columns[name])]
+    tables = [read_records(table, made, declared_gaps(guarantee)) for table in release.tables]
+    numbers = [name for name in made if is_numeric(tables[0].columns[name])]
     there = [name for name in numbers if all(present(table, name).any() for table in tables)]
-    response = shown_alone(guarantee, there or compared[:1])
+    there = [name for name in there if name not in tables[0].dates] or there
+    response = shown_alone(guarantee, there or made[:1])
     names = [f"table {i}" for i in range(1, len(tables) + 1)]
     if whole_table.is_whole(guarantee) and len(made) < len(guarantee.columns):  # of a large table one is at hand
         made = [str(entry["column"]) for entry in guarantee.columns]
@@ -200,7 +199,11 @@ def _spoken(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, Mapping):
         return ", ".join(f"{code} = {word}" for code, word in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if not isinstance(value, list | tuple):
+        return str(value)
+    said = [str(each) for each in value]
+    apart = any("," in each or not each.strip() for each in said)  # which would run together
+    return ", ".join(f'"{each}"' if apart else each for each in said)
 
 
 def _kept(guarantee: PublicGuarantee, tables: list[Records]) -> str:

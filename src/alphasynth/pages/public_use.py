@@ -9,7 +9,7 @@ from alphasynth.evaluation.digits import WithError
 from alphasynth.evaluation.utility import SEED
 from alphasynth.evaluation.values import is_numeric, present, statistics, together, values_of
 from alphasynth.pages import figures, page, whole_table
-from alphasynth.pages.measures import TAILS, VECTOR_WEIGHTS, is_vector
+from alphasynth.pages.measures import TAILS, VECTOR_WEIGHTS, ends_of, is_vector
 from alphasynth.pages.released import estimates as of_whole_tables
 from alphasynth.pages.released.reading import as_filed, reading
 from alphasynth.privacy.guarantee import SPREAD, PublicGuarantee
@@ -110,20 +110,24 @@ def _statistics(
     sizes = [table.n for table in tables]
     found = estimates(rng, response, statistics(), values, guarantee.n, release.draws, guarantee.spread, sizes)
     heads = ("statistic", "estimate", *(["95 % interval, from T"] if has_interval(guarantee) else []))
-    lines = [_line(estimate, vector)[: len(heads)] for estimate in found]
+    dates = response in tables[0].dates
+    lines = [_line(estimate, vector, dates)[: len(heads)] for estimate in found]
     shown = names[:MOST_SHOWN] if len(names) > 1 else []
     drawn = [
-        figures.table_violins(response, {ALL: together(values), **dict(zip(shown, values, strict=False))}, mechanism),
-        figures.estimate_violins(found, ALL, shown, mechanism),
+        figures.table_violins(
+            response, {ALL: together(values), **dict(zip(shown, values, strict=False))}, mechanism, dates
+        ),
+        figures.estimate_violins(found, ALL, shown, mechanism, dates),
     ]
     table = page.table(f"Statistics of {response}", heads, lines)
     return [table, *(page.figure_block(figure) for figure in drawn)]
 
 
-def _line(estimate: Estimates, vector: bool) -> tuple[object, ...]:
+def _line(estimate: Estimates, vector: bool, dates: bool) -> tuple[object, ...]:
     mark = f" {TAILS}" if vector and estimate.statistic.in_the_tails else ""
-    found = WithError(estimate.combined.estimate, estimate.error)
-    return (estimate.statistic.name + mark, found, estimate.combined.interval)
+    day = dates and estimate.statistic.name != "sd"  # which is a number of days
+    found = WithError(estimate.combined.estimate, estimate.error, day)
+    return (estimate.statistic.name + mark, found, ends_of(estimate.combined.interval, day))
 
 
 def _program(release: Release, response: str, level: str | None, gaps: bool) -> str:

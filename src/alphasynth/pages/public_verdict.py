@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from alphasynth.evaluation.findings import SMALL_GROUP
-from alphasynth.evaluation.verdict_words import HEADS, named
+from alphasynth.evaluation.verdict_words import HEADS, listed, named, parts_of
+from alphasynth.models.formula import Formula
 from alphasynth.pages import page
 from alphasynth.pages.measures import is_vector
 from alphasynth.pages.public_use import has_interval
 from alphasynth.privacy.public_guarantee import PublicGuarantee
 from alphasynth.privacy.scopes import INSTANCE, NONE, TARGET
 from alphasynth.privacy.strict_terms import NoisySums
+from alphasynth.raking.measured import WORDS as MEASURED
 
 # Noise is off above this part of a sampling error: then it matters more than which records are in the table.
 MOST_NOISE = 1.0
@@ -23,11 +25,11 @@ SEEDED, NOT_PRIVATE, ESTIMATED, FOR_STUDY = "seeded", "not private", "estimated"
 ONE_DRAW, OF_LIMITED, GROUPS, PERSONS = "one draw", "of limited", "groups", "persons"
 WORDS = {
     SUMS: "{}",
-    MODEL: "what the model has, if it is right ({})",
-    MODELS: "what the models of {} columns have, if they are right, each column made from those before it",
-    DRAWS: "parameters, each draw of which scatters by {} of their sampling error",
+    MODEL: "{}",
+    MODELS: "values of {} columns and how each goes with those before it, if the models they were drawn from are right",
+    DRAWS: "the model's numbers (parameters), each draw of which scatters by {} of their sampling error",
     NOISY: "{}",
-    DRAWS_NOISY: "parameters, each draw of which scatters by {} of their sampling error",
+    DRAWS_NOISY: "the model's numbers (parameters), each draw of which scatters by {} of their sampling error",
     TAILS: "tails, which weights by record draw in, and with them standard deviations and means of skewed columns",
     AT_LIMIT: "a draw at a limit of the public grid: if the truth is beyond, all is off",
     LEFT_OUT: "relations that the model leaves out, which the tables do not have",
@@ -44,13 +46,27 @@ WORDS = {
 LIMITS = (
     "No confidential record was looked at for this: it says what the way these tables were made keeps and loses, and "
     "not how well it went.",
-    f"Holds: what was measured or drawn with noise of at most {MOST_NOISE:g} standard errors that it has by sampling "
-    "alone, and what the model has, if the model is right.",
+    f"Holds: what was measured or drawn with noise of at most {MOST_NOISE:g} times the standard error that it has by "
+    "sampling alone, and what the model has, if the model is right.",
     "Off: noise above that, and what the way of making tables loses for certain.",
     f"A count of {SMALL_GROUP} rows has a standard error of a tenth of it; of fewer rows it is mostly chance.",
 )
 NOTHING = "nothing that the way of making these tables tells of"
 NOISE = "Noise beside sampling error, the largest first"
+# What a user has of each kind of sums.
+KEPT = {
+    MEASURED["blocks"]: "how often values occur, by level or broad range",
+    MEASURED["cells"]: "how often values occur within narrow ranges",
+    MEASURED["tree"]: "cells of the cross-tables of those columns that go together most",
+    MEASURED["moments"]: "means, spreads and correlations",
+    MEASURED["more"]: "cells of some further cross-tables",
+}
+TERMS = (
+    "Blocks: a column's levels, or at most 32 ranges of its numbers; fine cells: narrow ranges within these. A tree of "
+    "pairs: every column with one other, chosen where columns go together most; further pairs: others, chosen where "
+    "the tables were worst. Moments: means of products of two columns. A noise of 2 is twice the error that a sample "
+    "has anyway: single numbers may be off by several times it, and sums of many cells by less."
+)
 
 
 class Said(NamedTuple):
@@ -93,7 +109,7 @@ def _holds(guarantee: PublicGuarantee) -> list[Said]:
     drawn = [Said(DRAWS, f"{noise:.2g}")] if noise is not None and noise <= MOST_NOISE else []
     if len(guarantee.columns) > 1:
         return [Said(MODELS, f"{len(guarantee.columns):,}"), *drawn]
-    return [Said(MODEL, named(guarantee.formulas[0])), *drawn]
+    return [Said(MODEL, _model_words(guarantee)), *drawn]
 
 
 def _off(guarantee: PublicGuarantee) -> list[Said]:
@@ -131,7 +147,17 @@ def _share(one: NoisySums) -> float:
 
 
 def _noise_words(found: Sequence[NoisySums]) -> str:
-    return ", ".join(f"{one.what} (noise {_share(one):.2g} of their sampling error)" for one in found)
+    """What a user has of noisy sums, with their noise; beside what it stands is said once."""
+    said = [f"{KEPT.get(one.what, one.what)} (noise {_share(one):.2g} times" for one in found]
+    return "), ".join([f"{said[0]} the sampling error", *said[1:]]) + ")"
+
+
+def _model_words(guarantee: PublicGuarantee) -> str:
+    """What tables of one model keep."""
+    formula = Formula.parse(guarantee.formulas[0])
+    beside = f" and how they go with {listed(formula.covariates)}" if formula.covariates else ""
+    model = f"{guarantee.families[0].replace('_', ' ')}, {named(guarantee.formulas[0])}"
+    return f"values of {named(formula.response)}{beside}, if the model they were drawn from is right ({model})"
 
 
 def _draw_noise(guarantee: PublicGuarantee) -> float | None:
@@ -139,14 +165,19 @@ def _draw_noise(guarantee: PublicGuarantee) -> float | None:
     return None if guarantee.scalar is None else guarantee.scalar**-0.5
 
 
+def _row(one: NoisySums) -> tuple[object, ...]:
+    return (KEPT.get(one.what, ""), f"{one.sums:,} {one.what}", page.Cell(f"{_share(one):.2g}", _share(one)))
+
+
 def section(guarantee: PublicGuarantee) -> page.Section:
     """The first section of the public page."""
     lines = public_verdict(guarantee).lines
     blocks = [
-        page.verdict(*((head, line.removeprefix(f"{head}: ")) for head, line in zip(HEADS, lines, strict=True))),
+        page.verdict(*parts_of(lines)),
         page.details("Limits by which this was said", *LIMITS),
     ]
     if len(_with_noise(guarantee)) > 1:
-        rows = [(one.what, one.sums, page.Cell(f"{_share(one):.2g}", _share(one))) for one in _with_noise(guarantee)]
-        blocks.append(page.table(NOISE, ("what was measured", "sums", "noise / sampling error"), rows))
+        rows = [_row(one) for one in _with_noise(guarantee)]
+        blocks.append(page.table(NOISE, ("what it is for", "what was measured", "noise / sampling error"), rows))
+        blocks.append(page.note(TERMS))
     return page.Section("verdict", "Is it good enough?", tuple(blocks))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from alphasynth.evaluation.verdict import Verdict
-from alphasynth.evaluation.verdict_words import HEADS, limits_words
+from alphasynth.evaluation.verdict_words import limits_words, parts_of
 from alphasynth.pages import page
 from alphasynth.pages.measures import largest_lines
 
@@ -35,4 +35,4 @@ def limits_of(verdict: Verdict) -> tuple[str, ...]:
 
 def verdict_block(lines: tuple[str, str, str]) -> page.Block:
     """Three lines, the words that they begin with apart."""
-    return page.verdict(*((head, line.removeprefix(f"{head}: ")) for head, line in zip(HEADS, lines, strict=True)))
+    return page.verdict(*parts_of(lines))

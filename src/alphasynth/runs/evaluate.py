@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from alphasynth.errors import InputError, ReportWarning
+from alphasynth.errors import InputError
 from alphasynth.evaluation.nearest import Nearest, nearest_distances
 from alphasynth.evaluation.risk import Aligned, MatchRates, match_rates, mean_rates
-from alphasynth.evaluation.utility import SEED, shared_columns
-from alphasynth.evaluation.values import QUANTILES, conform, gaps_among, is_numeric, plain, read_records
+from alphasynth.evaluation.utility import SEED
+from alphasynth.evaluation.values import QUANTILES, as_text, conform, is_numeric, plain, present, shared
 from alphasynth.evaluation.verdict import Verdict
 from alphasynth.pages import columns_and_pairs, confidential_page, measures, page
 from alphasynth.pages.confidential_page import RADII, Measuring, Outcome, measured
@@ -26,11 +25,9 @@ from alphasynth.pages.palette import SYNTHETIC
 from alphasynth.privacy.guarantee import SPREAD
 from alphasynth.runs.report import with_labels
 from alphasynth.tables.csv_files import TextFormat
-from alphasynth.tables.databases import DatabaseTable
-from alphasynth.tables.engine import FileTable
 from alphasynth.tables.opening import codebook_of, is_database, open_table
 from alphasynth.tables.records import Records
-from alphasynth.tables.text_cells import CSV_CELLS, CSV_DECIMAL
+from alphasynth.tables.text_cells import CSV_CELLS, CSV_DECIMAL, have_commas
 
 COMPARED = "What was compared"
 
@@ -121,31 +118,32 @@ def run(settings: EvaluationSettings) -> Evaluation:
     in_order = settings.aligned
     if in_order and any(is_database(address) for address in (settings.confidential, *settings.synthetic)):
         raise InputError("--aligned needs files, whose rows have an order, found a table of a database")
-    text = TextFormat(
-        settings.delimiter, settings.encoding, decimal_comma=settings.decimal_comma, thousands=settings.thousands
-    )
-    confidential = open_table(settings.confidential, in_order=in_order, text=text, hive=settings.hive)
     origins = [_origin(address) for address in settings.synthetic]
+    text = _text(settings, origins)
+    confidential = open_table(settings.confidential, in_order=in_order, text=text, hive=settings.hive)
     synthetic = [
         open_table(address, in_order=in_order, text=TextFormat() if origin is None else origin.text)
         for address, origin in zip(settings.synthetic, origins, strict=True)
     ]
-    names = shared_columns([confidential, *synthetic], settings.columns)
-    if settings.columns is None:
-        names = _without_dates([confidential, *synthetic], names)
-    names = list(dict.fromkeys((*names, *settings.known)))
+    asked = None if settings.columns is None else [*settings.columns, *settings.known]
+    on = shared([confidential, *synthetic], asked)
+    if not set(settings.known) <= set(on.names):  # refused where it is read
+        on = shared([confidential, *synthetic], [*on.names, *settings.known])
+    names = on.names
     rules = sorted({rule for origin in origins if origin is not None for rule in origin.rules})
-    gaps = gaps_among([confidential, *synthetic], names)
-    records = read_records(confidential, names, gaps)
-    target = settings.target or next((name for name in names if is_numeric(records.columns[name])), names[0])
+    records = on.read(confidential)
+    numeric = sorted((n for n in names if is_numeric(records.columns[n])), key=lambda name: name in records.dates)
+    target = settings.target or next(iter(numeric), names[0])
     if target not in records.columns:
         raise InputError(f"--target must be one of the columns compared, found {target!r}")
     if target in settings.known:
         raise InputError(f"--known must not hold the column that risk is measured on, found {target!r}")
     if settings.aligned and not is_numeric(records.columns[target]):
         raise InputError(f"--aligned needs a numeric column to match on, found {target!r}")
-    records = _of(records, target)
-    tables = [conform(records, read_records(table, names, gaps)) for table in synthetic]
+    records = replace(records, response=target)
+    read = [on.read(table) for table in synthetic]
+    _check_commas(records, read)
+    tables = [conform(records, table) for table in read]
     radii = [(radius, settings.relative) for radius in settings.radii or ()] or list(RADII)
     outcome = measured(
         None,
@@ -161,6 +159,7 @@ def run(settings: EvaluationSettings) -> Evaluation:
             survey_weights=settings.survey_weights,
             radii=radii,
             known=settings.known,
+            left_out=on.left_out,
         ),
         _aligned(records, tables, settings.known, radii) if settings.aligned else (),
     )
@@ -169,7 +168,7 @@ def run(settings: EvaluationSettings) -> Evaluation:
     nearest = None
     if settings.holdout is not None:
         rng = np.random.default_rng(SEED)
-        holdout = conform(records, read_records(open_table(settings.holdout, text=text), names, gaps))
+        holdout = conform(records, on.read(open_table(settings.holdout, text=text)))
         nearest = nearest_distances(rng, records, tables, holdout)
     shown = tuple(
         "a table of a database" if is_database(address) else Path(address).name for address in settings.synthetic
@@ -177,19 +176,21 @@ def run(settings: EvaluationSettings) -> Evaluation:
     return Evaluation(records, outcome, shown, nearest)
 
 
-def _without_dates(tables: Sequence[FileTable | DatabaseTable], names: Sequence[str]) -> list[str]:
-    """Columns that hold no dates in any table, with a warning of those that do; all where there are no others."""
-    schemas = [table.sample(names, 1).schema for table in tables]
-    dates = [name for name in names if any(pa.types.is_temporal(schema.field(name).type) for schema in schemas)]
-    others = [name for name in names if name not in dates]
-    if not dates or not others:
-        return list(names)
-    warnings.warn(f"columns of dates are not compared: {', '.join(dates)}", ReportWarning, stacklevel=3)
-    return others
+def _text(settings: EvaluationSettings, origins: Sequence[_Origin | None]) -> TextFormat:
+    """How the confidential file is read, where it is text: releases with decimal commas were made of such a file."""
+    commas = settings.decimal_comma or any(origin is not None and origin.text.decimal_comma for origin in origins)
+    return TextFormat(settings.delimiter, settings.encoding, decimal_comma=commas, thousands=settings.thousands)
 
 
-def _of(records: Records, target: str) -> Records:
-    return Records(target, records.columns, records.counts, records.index)
+def _check_commas(records: Records, tables: Sequence[Records]) -> None:
+    """Refuse numbers with commas that were read as text."""
+    for name, column in records.columns.items():
+        if is_numeric(column) or not all(is_numeric(table.columns[name]) for table in tables):
+            continue
+        texts = as_text(column)[present(records, name)]
+        if have_commas(pa.chunked_array([pa.array(texts.tolist(), pa.string())])):
+            rule = f"column {name!r} must hold numbers as in the synthetic tables"
+            raise InputError(f"{rule}, found numbers with commas: --decimal-comma or --thousands says what these are")
 
 
 def _draws(settings: EvaluationSettings, origins: Sequence[_Origin | None]) -> list[int] | None:

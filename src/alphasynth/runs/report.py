@@ -110,11 +110,17 @@ def _outcomes(results: RunResults) -> list[Outcome]:
             survey_weights=results.settings.get("survey_weights"),
             radii=radii,
             known=_within(summary),
+            left_out=_left_out(guarantee, records),
         ),
         rates_of(records, tables, covariates, radii),
     )
     words = {name: facts.labels for name, facts in declared_facts(guarantee).items()}
     return [*(Outcome(w, w.label) for w in before), with_labels(last, words)]
+
+
+def _left_out(guarantee: PublicGuarantee, records: Records) -> list[str]:
+    """Synthetic columns that are not among those compared."""
+    return [str(entry["column"]) for entry in guarantee.columns if entry["column"] not in records.columns]
 
 
 def with_labels(outcome: Outcome, labels: Mapping[str, Sequence[tuple[Any, str]]]) -> Outcome:

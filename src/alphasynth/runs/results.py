@@ -81,7 +81,9 @@ def read_kept(run: Path, release: Release) -> Kept:
 
 def results_of(release: Release, kept: Kept) -> RunResults:
     """A run's release beside what it keeps; its tables, which are never at hand whole, are grouped where they lie."""
-    records = replace(kept.records, response=shown_response(release.guarantee, kept.records))
+    dates = frozenset(name for name, facts in declared_facts(release.guarantee).items() if facts.dates)
+    records = replace(kept.records, dates=dates)
+    records = replace(records, response=shown_response(release.guarantee, records))
     left_out = records.size > MOST_ROWS and len(records.columns) > 1
     gaps = declared_gaps(release.guarantee)
     there = [*release.tables[0].column_names, *map(indicator_of, gaps)]
@@ -100,13 +102,9 @@ def results_of(release: Release, kept: Kept) -> RunResults:
 def read_for_public(release: Release) -> Release:
     """The release with its tables' distinct rows at hand for the public page: of large tables on one of the columns.
 
-    Public facts alone decide on which, never how many distinct rows or which gaps the records have; raise `InputError`
-    where there are dates alone.
+    Public facts alone decide on which, never how many distinct rows or which gaps the records have.
     """
     guarantee, names = release.guarantee, list(release.tables[0].column_names)
-    facts = declared_facts(guarantee)
-    if all(name in facts and facts[name].dates for name in names):
-        raise InputError("pages show numbers and text, found columns of dates alone")
     large = guarantee.n * len(names) > MOST_VALUES if guarantee.measured else guarantee.n > MOST_ROWS
     names = [_one_number(guarantee, names)] if large else names
     return replace(release, tables=tuple(_Read.of(table, names) for table in release.tables))
@@ -126,10 +124,14 @@ def is_sample(guarantee: PublicGuarantee, records: Records) -> bool:
 
 
 def shown_response(guarantee: PublicGuarantee, records: Records) -> str:
-    """The column that figures of one column show: a response, or else the last one of numbers that has a value."""
+    """The column that figures of one column show: a response, or else the last one of numbers that has a value.
+
+    Dates are shown so only where there are no other numbers.
+    """
     made = [entry["column"] for entry in guarantee.columns if entry["column"] in records.columns]
     made = [name for name in made if not _of_gaps(records, name)] or made
     numeric = [name for name in made if is_numeric(records.columns[name])]
+    numeric = [name for name in numeric if name not in records.dates] or numeric
     return shown_alone(guarantee, numeric or made or [records.response])
 
 
@@ -272,7 +274,7 @@ def _records(path: Path) -> Records:
 def _alone(records: Records) -> Records:
     """The response without the other columns."""
     values = values_of(records, records.response)
-    return Records(records.response, {records.response: values.values}, values.counts, None)
+    return Records(records.response, {records.response: values.values}, values.counts, None, records.dates)
 
 
 def _released(records: Records, names: Sequence[str]) -> Records:

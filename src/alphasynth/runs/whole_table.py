@@ -21,7 +21,7 @@ from alphasynth.synthesis.raked import RakedSynthesizer
 from alphasynth.synthesis.statements import declared_gaps
 from alphasynth.tables.databases import DatabaseTable
 from alphasynth.tables.engine import FileTable
-from alphasynth.tables.limits import as_floats, day_numbers
+from alphasynth.tables.limits import as_floats
 from alphasynth.tables.opening import as_declared
 from alphasynth.tables.records import Records
 
@@ -71,14 +71,13 @@ def write_whole_table(
 
 
 def _records(synthesizer: RakedSynthesizer, table: FileTable | DatabaseTable) -> Records:
-    """The confidential records that pages compare with, on all columns but dates: of a large table a sample.
+    """The confidential records that pages compare with, dates as days' numbers: of a large table a sample.
 
     What is shown alone is said where results are read. With survey weights records are there as often as these say,
     since synthetic rows stand for the population.
     """
     gaps = declared_gaps(synthesizer.guarantee_.public())
-    declared = synthesizer.columns.declared
-    names = [name for name, facts in declared.items() if not facts.dates] or list(declared)
+    names = list(synthesizer.columns.declared)
     few = min(SAMPLED_ROWS, MOST_VALUES // len(names))
     n = synthesizer.guarantee_.n
     whole = n * len(names) <= MOST_VALUES
@@ -88,8 +87,6 @@ def _records(synthesizer: RakedSynthesizer, table: FileTable | DatabaseTable) ->
         rows = _weighted(table.sample([*names, weight.column], n if whole else few), weight)
     elif not whole:
         rows = table.sample(names, few)
-    if declared[names[0]].dates:
-        rows = _days(rows if isinstance(rows, pa.Table) else table.sample(names, n))
     found = read_records(rows, names, gaps)
     return replace(found, index=None, columns={n: np.asarray(c) for n, c in found.columns.items()})
 
@@ -102,12 +99,3 @@ def _weighted(rows: pa.Table, weight: SurveyWeight) -> pa.Table:
         return rows
     order = np.argsort(weights, kind="stable")  # rows of one weight beside each other, for the least scatter
     return rows.take(order[spaced(np.random.default_rng(), weights[order], rows.num_rows)])
-
-
-def _days(rows: pa.Table) -> pa.Table:
-    """Rows with days' numbers for dates, which are compared only where there is nothing else."""
-    dates = [name for name in rows.column_names if pa.types.is_temporal(rows.schema.field(name).type)]
-    for name in dates:
-        column = day_numbers(rows.column(name))
-        rows = rows.set_column(rows.column_names.index(name), name, column)
-    return rows

@@ -6,12 +6,13 @@ And columns as 64-bit floats: what each value is, whatever the others are, and w
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from alphasynth.errors import InputError, found
 
@@ -21,6 +22,9 @@ STEPS = 5
 MOST_DECIMALS, LOOKED_FOR = 15, 6
 # What a stored number may differ from its decimals by, in parts of the last bit that its type holds.
 LAST_BITS = 4
+# A date, or a date and a time, as text.
+ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$"
+ZONED = r"(Z|[T ].*[+-]\d{2}:?\d{2})$"
 # From here on floats do not tell whole numbers apart; squares of numbers beyond the other overflow, summed.
 FIRST_UNSURE, HUGE = 1 << 53, 1e100
 
@@ -136,6 +140,63 @@ def day_numbers(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         column = column.cast(pa.timestamp(kind.unit, "UTC"))
     return column.cast(pa.date32(), safe=False).cast(pa.int32())
+
+
+def days_of_text(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray | None:
+    """Days' numbers of text that is dates all of it (2024-12-31, also with a time); None where some is not, or none is.
+
+    >>> days_of_text(pa.array(["1970-01-02", None, "1970-01-03 23:59"])).to_pylist(), days_of_text(pa.array(["May"]))
+    ([1, None, 2], None)
+    """
+    column = column.cast(pa.string())
+    if len(column) == column.null_count or not pc.all(pc.match_substring_regex(column, ISO)).as_py():
+        return None
+    zoned = pc.match_substring_regex(column, ZONED)
+    try:
+        if not pc.any(zoned).as_py():
+            return pc.utf8_slice_codeunits(column, 0, 10).cast(pa.date32()).cast(pa.int32())
+        if not pc.all(zoned).as_py():
+            return None
+        whole = pc.replace_substring_regex(column, r"\.\d+", "")
+        return day_numbers(whole.cast(pa.timestamp("s", "UTC")))
+    except pa.ArrowInvalid:  # of digits that are no day
+        return None
+
+
+def in_days(columns: pa.Table, of_text: Collection[str] = ()) -> tuple[pa.Table, frozenset[str]]:
+    """Columns with days' numbers for dates and times, and which ones these are.
+
+    >>> in_days(pa.table({"day": ["1970-01-02"], "x": [7]}), ["day"])[1]
+    frozenset({'day'})
+    """
+    dated = set()
+    for place, name in enumerate(columns.column_names):
+        days = days_of(columns.column(name), name in of_text)
+        if days is not None:
+            dated.add(name)
+            columns = columns.set_column(place, name, days)
+    return columns, frozenset(dated)
+
+
+def days_of(column: pa.ChunkedArray, of_text: bool) -> pa.ChunkedArray | None:
+    """Days' numbers of dates, times and, where wanted, text that is dates; None of anything else."""
+    column, kind = undressed(column)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return day_numbers(column)
+    return days_of_text(column) if of_text and is_text(kind) else None
+
+
+def undressed(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.DataType]:
+    """A column, of categories their values where these may be dates, and its type."""
+    kind = column.type
+    if pa.types.is_dictionary(kind) and (is_text(kind.value_type) or pa.types.is_temporal(kind.value_type)):
+        return column.cast(kind.value_type), kind.value_type
+    return column, kind
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type of Arrow's is text."""
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def is_number(value: object) -> bool:

@@ -29,7 +29,8 @@ class Records:
 
     Equal rows have equal log-likelihoods, so all that follows is computed on `size` distinct rows and their counts,
     which is exact. `columns` and `counts` have one entry per distinct row; `index` gives each table row's distinct row,
-    and is None where the rows were counted without keeping their order. `response` names the column to synthesize.
+    and is None where the rows were counted without keeping their order. `response` names the column to synthesize, and
+    `dates` those that are compared as days' numbers from 1970 on.
 
     >>> import pandas as pd
     >>> records = Records.from_table(pd.DataFrame({"y": [7, 3, 7]}), ["y"])
@@ -41,6 +42,7 @@ class Records:
     columns: Mapping[str, Any] = field(repr=False)
     counts: np.ndarray = field(repr=False)
     index: np.ndarray | None = field(repr=False)
+    dates: frozenset[str] = field(default=frozenset(), repr=False)
     _places: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from alphasynth.evaluation.intervals import Interval
-from alphasynth_studies.expected import FAILS, HOLDS, Expected, of_one_table
+from alphasynth_studies.expected import FAILS, HOLDS, UNDECIDED, Expected, of_one_table
 from alphasynth_studies.repeats import TableOf
 from alphasynth_studies.scans.turning import opposed, remark_turns
 from alphasynth_studies.statements import Statement, support
@@ -203,15 +203,19 @@ def depending(
 
 
 def _seen(statement: Statement, kind: str, results: Mapping[str, Any]) -> str:
-    """How a statement fares at the settings considered: LW's with g = 0 by c, CW's at ours and at the two ends."""
+    """How a statement fares at the settings considered: LW's by g and c, CW's at ours and the two ends."""
     shares = dict(zip(results["considered"][kind], results["statements"][statement.name][kind], strict=True))
     if kind == "LW":
-        by_scale = sorted((line["scale"], line["words"]) for line in results[kind] if line["shift"] == 0)
-        shares = {f"c = {scale:g}": shares[words] for scale, words in by_scale if words in shares}
+        held = sorted(
+            (line["shift"], line["scale"], line["words"]) for line in results[kind] if line["words"] in shares
+        )
+        shares = {f"c = {c:g}{f' with g = {g:g}' if g else ''}": shares[words] for g, c, words in held}
     if statement.of_method:
         verdicts = {words: statement.expected.beside(share).verdict for words, share in shares.items()}
-        kept, broken = ("; ".join(words for words, on in verdicts.items() if on == wanted) for wanted in (HOLDS, FAILS))
-        return f"means of our tables keep it at {kept}, break it at {broken}"
+        heads = {HOLDS: "keep it at", FAILS: "break it at", UNDECIDED: "leave it open at"}
+        places = {verdict: [words for words, on in verdicts.items() if on == verdict] for verdict in heads}
+        said = [f"{heads[verdict]} {'; '.join(words)}" for verdict, words in places.items() if words]
+        return f"means of our tables {', '.join(said)}"
     if kind == "CW":
         ends = (next(iter(shares)), max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__))
         shares = {words: shares[words] for words in ends}

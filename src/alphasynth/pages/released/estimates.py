@@ -20,6 +20,7 @@ from alphasynth.evaluation.released import (
     shares,
 )
 from alphasynth.pages import page, whole_table
+from alphasynth.pages.measures import ends_of
 from alphasynth.pages.released.program import program
 from alphasynth.synthesis.release import Release
 from alphasynth.synthesis.statements import declared_facts
@@ -27,7 +28,8 @@ from alphasynth.tables.declared import Declared, written
 from alphasynth.tables.records import Records
 
 INTERVAL = "95 % interval"
-MISSING = "(missing)"
+MISSING = "(missing, of all rows)"
+OF_VALUES = "Shares of levels, of the rows that have a value"
 NOTE = (
     "A level is measured against the one of its column that is not listed, numbers by one unit of theirs, and what is "
     "missing is a term of its own. Rows without the response are left out."
@@ -39,7 +41,7 @@ ALL_OF_THEM = "In Python: means, shares, regressions"
 
 def blocks_of(release: Release, tables: Sequence[Records], shown: str) -> list[page.Block]:
     """Tables of estimates, and the program; `shown` is the column that the page shows where none is a response."""
-    facts = {name: each for name, each in declared_facts(release.guarantee).items() if not each.dates}
+    facts = declared_facts(release.guarantee)
     if not facts or not whole_table.at_hand(release):
         return _of_large(release, facts, shown)
     of = released(release, tables)
@@ -52,8 +54,9 @@ def blocks_of(release: Release, tables: Sequence[Records], shown: str) -> list[p
 
 
 def _of_large(release: Release, facts: Mapping[str, Declared], shown: str) -> list[page.Block]:
-    """Of a large table one column is at hand, and of dates alone none: a program for who reads all of it."""
-    can = [name for name in facts if facts[name].limits or not isinstance(facts[name].levels[0], str)]
+    """Of a large table one column is at hand: a program for who reads all of it."""
+    can = [n for n, each in facts.items() if each.limits or not isinstance(each.levels[0], str)]
+    can = [name for name in can if not facts[name].dates]
     responses = [name for name in release.guarantee.response if name in can]
     responses = responses or [name for name in [shown] if name in can]
     regressions = [declared_regression(facts, name) for name in responses]
@@ -68,7 +71,7 @@ def released(release: Release, tables: Sequence[Records]) -> Released:
 
 
 def _means(of: Released) -> page.Block | None:
-    lines = [(each.column, *_cells(each.found)) for each in means(of)]
+    lines = [(each.column, *_cells(each.found, of.facts[each.column].dates)) for each in means(of)]
     return _table("Means of columns", ("column", "mean"), lines)
 
 
@@ -76,7 +79,10 @@ def _shares(of: Released) -> page.Block | None:
     lines = [(each.column, _level(of, each), *_cells(each.found)) for each in shares(of)]
     most = f"; of columns with more than {MOST_SHOWN} levels, the most frequent ones"
     many = any(len(facts.levels) > MOST_SHOWN for facts in of.facts.values())
-    return _table(f"Shares of levels{most if many else ''}", ("column", "level", "share"), lines)
+    gaps = any(facts.missing is not None for facts in of.facts.values())
+    return _table(
+        f"{OF_VALUES if gaps else 'Shares of levels'}{most if many else ''}", ("column", "level", "share"), lines
+    )
 
 
 def _level(of: Released, share: LevelShare) -> str:
@@ -98,9 +104,9 @@ def _regression(found: Regressed) -> list[page.Block]:
     return [] if table is None else [table, page.note(NOTE)]
 
 
-def _cells(found: Combined) -> tuple[object, ...]:
+def _cells(found: Combined, day: bool = False) -> tuple[object, ...]:
     error = found.variance**0.5 if found.variance else None
-    return WithError(found.estimate, error), found.interval
+    return WithError(found.estimate, error, day), ends_of(found.interval, day)
 
 
 def _table(caption: str, heads: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> page.Block | None:

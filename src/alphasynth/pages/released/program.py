@@ -31,6 +31,11 @@ for name in {names}:
     least = 0 if min(v.min() for v in x) >= 0 else -np.inf
     show(f"mean of {{name}}:", [v.mean() for v in x], [v.var() / len(v) for v in x], least)
 """
+DATES = """\
+for table in tables:
+    for name in {names}:  # as days from 1970-01-01 on
+        table[name] = (pd.to_datetime(table[name]) - pd.Timestamp("1970-01-01")).dt.days
+"""
 SHARES = """\
 for name in {names}:
     x = [table[name].dropna() for table in tables]
@@ -73,7 +78,8 @@ def program(
 ) -> str:
     """The lines; `fill` has what stands in for gaps of columns that may have some."""
     guarantee = release.guarantee
-    levels = [name for name, each in facts.items() if each.levels and not each.dates]
+    levels = [name for name, each in facts.items() if each.levels]
+    dates = [as_filed(release, name) for name, each in facts.items() if each.dates]
     text = [name for name in levels if isinstance(facts[name].levels[0], str)]
     said = [
         [
@@ -85,6 +91,7 @@ def program(
         ],
         [
             *reading_as_declared(release, text),
+            *(DATES.format(names=shown(dates)).splitlines() if dates else []),
             f"n, m, each = {guarantee.n}, {guarantee.m}, {guarantee.tables_per_draw}  "
             "# confidential rows, draws, tables of each draw",
             "",
