@@ -131,11 +131,13 @@ class _Start(NamedTuple):
         self, what: str, left_out: Sequence[tuple[str, str]], last: str, facts: str, doubts: Sequence[tuple[str, str]]
     ) -> None:
         """Say what was written, what it leaves out, what to look at and what matters most; names of columns only."""
+        from alphasynth.suggestions.files import on_one_line
+
         typer.echo(f"{self.path}: {what} (confidential until checked)")
         for name, why in left_out:
-            typer.echo(f"left out: {name} ({why})")
+            typer.echo(on_one_line(f"left out: {name} ({why})"))
         for name, why in doubts:
-            typer.echo(f"look at: {name} ({why})")
+            typer.echo(on_one_line(f"look at: {name} ({why})"))
         typer.echo(last)
         typer.echo(
             f"{facts} were read off the table, and are listed so (read_off_the_table): check that they may be told, "
@@ -145,6 +147,8 @@ class _Start(NamedTuple):
 
     def then(self, options: Sequence[str], delta: Sequence[str], unit: tuple[str, int] | None) -> None:
         """Say whose promise it is, and which command makes tables: with a unit its epsilon is a person's in all."""
+        from alphasynth.suggestions.files import on_one_line
+
         name, rows = unit or ("", 1)
         epsilon = epsilon_of_row(EPSILON, rows)
         units = [] if unit is None else ["--unit", name, "--max-rows", str(rows)]
@@ -152,8 +156,8 @@ class _Start(NamedTuple):
             typer.echo(ONE_ROW)
         else:
             typer.echo(
-                f"Each value of {name} counts as one person, of whom at most {counted(rows, 'row')} take part: "
-                f"--epsilon {epsilon} is of one row, and {rows} times that, at most {EPSILON}, is the person's, which "
+                f"Each value of {on_one_line(name)} counts as one person, of whom at most {counted(rows, 'row')} take "
+                f"part: --epsilon {epsilon} is of one row, and {rows} times that, at most {EPSILON}, is the person's, which "
                 "guarantee.json states. Where each row is a person of its own, leave --unit and --max-rows out, and "
                 f"say --epsilon {EPSILON}."
             )

@@ -13,8 +13,8 @@ def write_new(
     path: Path, content: str, left_out: Sequence[tuple[str, str]], doubts: Sequence[tuple[str, str]] = ()
 ) -> None:
     """Write a suggestion to a new file that its owner alone reads; raise `InputError` where there is one."""
-    lines = [f"# left out: {_on_one_line(name)} ({why})\n" for name, why in left_out]
-    lines += [f"# look at: {_on_one_line(name)} ({why})\n" for name, why in doubts]
+    lines = [f"# left out: {on_one_line(name)} ({on_one_line(why)})\n" for name, why in left_out]
+    lines += [f"# look at: {on_one_line(name)} ({on_one_line(why)})\n" for name, why in doubts]
     try:
         with path.open("x", encoding="utf-8") as stream, _whole(path):
             path.chmod(0o600)
@@ -38,10 +38,10 @@ def _whole(path: Path) -> Iterator[None]:
         raise
 
 
-def _on_one_line(name: str) -> str:
-    r"""A name as it may stand in a comment, which a line break would end.
+def on_one_line(text: str) -> str:
+    r"""Text with columns' names in it as it may stand in a comment, which a line break would end, and on a terminal.
 
-    >>> _on_one_line(chr(10) + "[column.x]")
+    >>> on_one_line(chr(10) + "[column.x]")
     '\\n[column.x]'
     """
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in name)
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
