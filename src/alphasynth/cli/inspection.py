@@ -158,8 +158,8 @@ class _Start(NamedTuple):
             typer.echo(
                 f"Each value of {on_one_line(name)} counts as one person, of whom at most {counted(rows, 'row')} take "
                 f"part: --epsilon {epsilon} is of one row, and {rows} times that, at most {EPSILON}, is the person's, "
-                "which guarantee.json states. Where each row is a person of its own, leave --unit and --max-rows out, and "
-                f"say --epsilon {EPSILON}."
+                "which guarantee.json states. Where each row is a person of its own, leave --unit and --max-rows out, "
+                f"and say --epsilon {EPSILON}."
             )
         words = [*options, "--epsilon", epsilon, *delta, "--m", str(TABLES), "--confirm-public", "all", *units]
         typer.echo(f"Then:\n{self.command} {shlex.join(words)} --out RUN")
