@@ -114,7 +114,9 @@ def test_defaults_in_help_texts_are_those_of_the_code():
     for command, parameters in commands().items():
         for name, parameter in parameters.items():
             told = re.search(r"\(([^()]*)\)\.?$", parameter.help or "")
-            if name in OPTIONS and command != "evaluate":
+            # `weights` has words of its own, with these numbers.
+            own = command == "weights" and not re.search(r"\d", told[1] if told else "")
+            if name in OPTIONS and command != "evaluate" and not own:
                 assert (told[1] if told else "") == shown(name)
             elif told and name in of_code:
                 stated.add(name)

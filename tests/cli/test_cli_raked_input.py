@@ -118,11 +118,11 @@ SENTENCES = {
     "broken": (lambda: synthesize(plain(), top={"constraints": ["b > 30"]}), "found rows that break one"),
     "a response that is no column": (
         lambda: synthesize(plain(), top={"response": ["z"]}),
-        "response must be declared columns, found 'z'",
+        "response of the columns file must be declared columns, found 'z'",
     ),
     "an interaction of one": (
         lambda: synthesize(plain(), top={"interactions": ["a:a"]}),
-        "interactions must be two declared columns with a colon, age:sex, found 'a:a'",
+        "interactions of the columns file must be two declared columns with a colon, age:sex, found 'a:a'",
     ),
     "a response in a text": (
         lambda: synthesize(plain(), top={"response": "a"}),

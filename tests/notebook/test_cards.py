@@ -184,8 +184,8 @@ def test_terminals_show_what_was_asked(mixture):
     assert "given=<ndarray>" in repr(given)
     columns = syn.Columns.of({"age": {"limits": [0, 110], "whole": True}})
     assert repr(columns) == "<Columns: age (0 to 110, whole)>"
-    raked = syn.Synthesizer(columns, mechanism="Raked", epsilon=4, m=1)
-    assert repr(raked) == "RakedSynthesizer(<Columns>, m=1, epsilon=4)"
+    raked = syn.Synthesizer(columns, mechanism="Raked", epsilon=4, m=2)
+    assert repr(raked) == "RakedSynthesizer(<Columns>, m=2, epsilon=4)"
     utility = syn.evaluate(mixture, [mixture])
     assert repr(utility) == "<Utility: 1 table of 1,000 rows beside 1,000; confidential>"
     card = utility._repr_html_()

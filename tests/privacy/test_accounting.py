@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import alphasynth
+from alphasynth.privacy import accounting
 from alphasynth.privacy.accounting import (
     at_least,
     bound_of,
@@ -186,3 +187,13 @@ def test_rho_is_what_epsilon_and_delta_allow_and_no_more(epsilon, delta):
     assert epsilon_at(rho * (1 + 1e-9), delta) > epsilon * (1 - 1e-6)
     # The simple conversion allows no more: epsilon = rho + 2 sqrt(rho log(1 / delta)).
     assert rho + 2 * math.sqrt(rho * math.log(1 / delta)) >= epsilon
+
+
+@given(st.floats(-12, 6), st.floats(-16, -1))
+def test_the_least_of_all_orders_is_found_in_two_steps(log_rho, log_delta):
+    """Beside a look at every order; where rounding makes two of them the least, either will do."""
+    rho, delta = 10**log_rho, 10**log_delta
+    best = 1 + max(math.sqrt(math.log(1 / delta) / rho), 1e-9)
+    orders = [1 + (best - 1) * 8 ** (2 * i / (accounting.ORDERS - 1) - 1) for i in range(accounting.ORDERS)]
+    least = min(rho * a + (math.log(1 / delta) - math.log(a)) / (a - 1) + math.log1p(-1 / a) for a in orders)
+    assert accounting.epsilon_at(rho, delta) == pytest.approx(max(least, 0.0), rel=2e-12, abs=1e-300)

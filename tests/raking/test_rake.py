@@ -16,7 +16,7 @@ from alphasynth.raking.pool import Side, draw_tree, pair_table, spaced
 from alphasynth.raking.rake import curvature, rake, rake_together, step
 from alphasynth.raking.rows import Wanted, choose_rows
 from alphasynth.raking.sums import Noisy
-from alphasynth.raking.terms import MomentTerm, TableTerm
+from alphasynth.raking.terms import RIDGE, MomentTerm, TableTerm, solving
 from alphasynth.tables.declared import Declared
 
 
@@ -318,3 +318,12 @@ def test_curvature_of_sums_that_are_nearly_the_same(nearly):
     move = curvature([moments], weights)(vectors.sum(axis=0).astype(float))
     assert np.isfinite(move).all()
     assert move @ vectors.sum(axis=0) > 0
+
+
+def test_a_curvature_that_few_digits_spoil_is_solved_all_the_same():
+    """Two moments that are one but for what single precision loses: no matrix of them has to be positive definite."""
+    made = np.array([[1.0, 1.0 + 1e-9], [1.0 + 1e-9, 1.0]])
+    move = solving(made.copy(), (0.0, *RIDGE))(np.array([1.0, 1.0]))
+    np.testing.assert_allclose(move, 0.5, rtol=1e-4)
+    never = np.array([[1.0, 5.0], [5.0, 1.0]])
+    np.testing.assert_allclose(solving(never)(np.ones(2)), 1.0)

@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
 DELTA = 1e-6  # public; where an epsilon is stated beside the pure one, the delta that it goes with
-ORDERS = 2_001  # tried in a conversion; each gives a bound, and the least of them is taken
+ORDERS, APART = 2_001, 32  # for a conversion: each gives a bound, and the least is looked for, in two steps
 
 
 def round_up(value: float, digits: int = 4) -> str:
@@ -240,9 +240,15 @@ def epsilon_at(rho: float, delta: float = DELTA) -> float:
     """
     # Of a simpler bound; this one's is near. Not so near 1 that no float lies between.
     best = 1 + max(math.sqrt(math.log(1 / delta) / rho), 1e-9)
-    orders = (1 + (best - 1) * 8 ** (2 * i / (ORDERS - 1) - 1) for i in range(ORDERS))
-    bounds = (rho * a + (math.log(1 / delta) - math.log(a)) / (a - 1) + math.log1p(-1 / a) for a in orders)
-    return max(min(bounds), 0.0) * (1 + 1e-12)
+
+    def bound(number: int) -> float:
+        a = 1 + (best - 1) * 8 ** (2 * number / (ORDERS - 1) - 1)
+        return rho * a + (math.log(1 / delta) - math.log(a)) / (a - 1) + math.log1p(-1 / a)
+
+    # It falls and then rises; whichever is found is one that is kept.
+    near = min(range(0, ORDERS, APART), key=bound)
+    found = min(bound(number) for number in range(max(near - APART, 0), min(near + APART + 1, ORDERS)))
+    return max(found, 0.0) * (1 + 1e-12)
 
 
 def rho_within(policy_epsilon: float, delta: float) -> float:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
-from alphasynth.raking.terms import MomentTerm, TableTerm, Term
+from alphasynth.raking.terms import MomentTerm, Step, TableTerm, Term, solving
 
 # A Newton step moves no logarithm of a weight by more, but for a few rows and these by no more than the second; it is
 # halved until it leads nearer by this part of what its slope says, or is so short.
@@ -25,10 +24,6 @@ TURNS, MANY_NUMBERS, MORE_TURNS, NEARLY = 8, 5_000_000, 20, 0.1
 # The curvature of more sums than these is that of each term alone; it takes so many multiplications at the most, but is
 # from so many rows for each sum, and is computed anew where it took more turns than these.
 MOST_SUMS, NUMBERS, ROWS, SLOW = 1_200, 3_000_000_000, 10, 7
-# What is added to a curvature whose entries on the diagonal are 1; more where sums that are nearly the same need it.
-RIDGE = (1e-5, 1e-3, 1e-1)
-
-Solve = Callable[[np.ndarray], np.ndarray]
 
 
 class Stepped(NamedTuple):
@@ -78,7 +73,7 @@ def rake_together(
     return sweeps
 
 
-def newton_step(log_weights: np.ndarray, terms: Sequence[Term], known: Solve) -> Stepped:
+def newton_step(log_weights: np.ndarray, terms: Sequence[Term], known: Step) -> Stepped:
     """A Newton step for all terms together, in place.
 
     By conjugate gradients, with a curvature that is nearly `known`; where they lead away, since sums contradict each
@@ -128,13 +123,11 @@ def _rises(log_weights: np.ndarray, change: np.ndarray) -> float:
         return float((np.exp(log_weights + change) - weights - weights * change).sum())
 
 
-def curvature(terms: Sequence[Term], weights: np.ndarray) -> Solve:
+def curvature(terms: Sequence[Term], weights: np.ndarray) -> Step:
     """What move of all terms a slope calls for, nearly: by how all sums vary together over some of the rows.
 
     Of very many sums, what each term alone calls for.
     """
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
-
     sizes = [len(term.noisy) for term in terms]
     ends = np.cumsum(sizes)[:-1]
     if sum(sizes) > MOST_SUMS:
@@ -150,14 +143,7 @@ def curvature(terms: Sequence[Term], weights: np.ndarray) -> Solve:
     # Some of the rows may lie in none of a table's rare cells.
     own = [term.sums(weights) if isinstance(term, TableTerm) else np.zeros(len(term.noisy)) for term in terms]
     made[diagonal] = np.maximum(made[diagonal], np.concatenate(own)) + _variance(terms)
-    scale = 1 / np.sqrt(np.maximum(made[diagonal], 1e-12))
-    made *= scale * scale[:, None]
-    for ridge in RIDGE:
-        made[diagonal] = 1.0 + ridge
-        with suppress(LinAlgError):
-            factor = cho_factor(made, lower=True, check_finite=False)
-            return lambda slope: scale * cho_solve(factor, scale * slope, check_finite=False)
-    return lambda slope: scale**2 * slope
+    return solving(made)
 
 
 def _both(one: Term, other: Term, some: slice, weights: np.ndarray) -> np.ndarray:

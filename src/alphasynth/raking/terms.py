@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +19,30 @@ LOUD = 4.0
 # How much further than sampling error truths may lie from the pool, in variances; passes to learn how often.
 FURTHER, PASSES = np.array([0.0, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0]), 40
 
+# What is added to a curvature whose entries on the diagonal are 1; more where sums that are nearly the same, or few
+# digits, need it.
+RIDGE = (1e-5, 1e-3, 1e-1)
+
 Step = Callable[[np.ndarray], np.ndarray]
+
+
+def solving(curvature: np.ndarray, ridges: Sequence[float] = RIDGE) -> Step:
+    """What move a slope calls for under a curvature, in place; where nothing else does, by its diagonal alone.
+
+    >>> solving(np.array([[4.0, 0.0], [0.0, 16.0]]), (0.0,))(np.ones(2)).tolist()
+    [0.25, 0.0625]
+    """
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    diagonal = np.diag_indices_from(curvature)
+    scale = 1 / np.sqrt(np.maximum(curvature[diagonal], 1e-12))
+    curvature *= scale * scale[:, None]
+    for ridge in ridges:
+        curvature[diagonal] = 1.0 + ridge
+        with suppress(LinAlgError):
+            factor = cho_factor(curvature, lower=True, check_finite=False)
+            return lambda slope: np.asarray(scale * cho_solve(factor, scale * slope, check_finite=False))
+    return lambda slope: scale**2 * slope
 
 
 def kept_of(apart: np.ndarray, square: np.ndarray, noise: float) -> np.ndarray:
@@ -111,7 +135,7 @@ class MomentTerm:
     tilt: np.ndarray = field(repr=False)
     square: np.ndarray = field(repr=False)
     held: int = 0
-    curvature: tuple[np.ndarray, bool] | None = field(default=None, repr=False)
+    curvature: Step | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, vectors: np.ndarray, noisy: np.ndarray, variance: float) -> MomentTerm:
@@ -149,8 +173,6 @@ class MomentTerm:
 
     def alone(self, weights: np.ndarray) -> Step:
         """What move (D,) a slope calls for if nothing else moves, nearly: many moments are taken to be uncorrelated."""
-        from scipy.linalg import cho_factor, cho_solve
-
         if len(self.noisy) > MANY:
             size = self.square + self.variance
             return lambda slope: slope / size
@@ -158,9 +180,8 @@ class MomentTerm:
             scaled = self.vectors * np.sqrt(weights)[:, None].astype(self.vectors.dtype)
             curvature = (scaled.T @ scaled).astype(np.float64)
             curvature[np.diag_indices_from(curvature)] += self.variance
-            self.curvature = cho_factor(curvature)
-        known = self.curvature
-        return lambda slope: np.asarray(cho_solve(known, slope))
+            self.curvature = solving(curvature, (0.0, *RIDGE))
+        return self.curvature
 
 
 Term = TableTerm | MomentTerm
