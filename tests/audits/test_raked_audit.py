@@ -58,16 +58,17 @@ def test_no_row_is_told_from_tables(name, delta):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delta", [PURE, GAUSSIAN])
-def test_noise_that_is_too_small_is_found(delta, monkeypatch):
-    """A twentieth of the noise: whoever claims 1 loses nearly 2 and more, as far as 240 runs can tell.
+@pytest.mark.parametrize(("delta", "claim"), [(PURE, 1.0), (GAUSSIAN, 1.5)])
+def test_noise_that_is_too_small_is_found(delta, claim, monkeypatch):
+    """A twentieth of the noise: half as much again as was claimed is lost and more, as far as 240 runs can tell.
 
-    At 0.3 counts' posterior, which takes the noise for what was said, hides most of what one row of ten does.
+    That far they often tell and not always, so a fixed seed is part of the test: counts' posterior, which takes the noise
+    for what was said, hides much of what one row of ten does, the more the less is claimed.
     """
     gaussian, laplace = spending.discrete_gaussian, spending.discrete_laplace_all
     monkeypatch.setattr(spending, "discrete_gaussian", lambda s, v, n: gaussian(s, v / 400, n))
     monkeypatch.setattr(spending, "discrete_laplace_all", lambda s, scale, n: laplace(s, max(scale // 20, 1), n))
-    found = audited("one of its level, n = 10", 1.0, delta, 240)
+    found = audited("one of its level, n = 10", claim, delta, 240)
     assert found.loss > 1.5 * found.claim
     assert found.verdict == BROKEN
 

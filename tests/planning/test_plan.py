@@ -243,8 +243,8 @@ def panel(n, seed):
 def test_plans_agree_with_what_runs_show(simulated):
     """By kind, root mean squares over its items are within 25 % of what the plan says, at two budgets.
 
-    An item's root mean square over 40 runs is off by 1 / sqrt(80) = 11 %, that over the four and more of a kind, which
-    hang together, by some 8 %; the plan's own by 5 %. Ten runs on each of four samples: coefficients of one sample were
+    An item's root mean square over 24 runs is off by 1 / sqrt(48) = 14 %, that over the four and more of a kind, which
+    hang together, by some 9 %; the plan's own by 5 %. Six runs on each of four samples: coefficients of one sample were
     0.65 to 1.50 times as far off as the plan says, since few of them are large or not by chance.
     """
     samples = [simulated(6_000, seed) for seed in (23, 101, 202, 303)]
@@ -254,10 +254,10 @@ def test_plans_agree_with_what_runs_show(simulated):
         squares = dict.fromkeys(made.items, 0.0)
         for table, _ in samples:
             reference = Reference.of(columns, pa.Table.from_pandas(table, preserve_index=False))
-            for seed in range(10):
+            for seed in range(6):
                 tables = RakedSynthesizer(columns, m=1, epsilon=epsilon, delta=1e-9, seed=seed).fit(table).sample()
                 off = reference.distances(pa.Table.from_pandas(tables[0], preserve_index=False))
-                squares = {item: squares[item] + off[item] ** 2 / 40 for item in made.items}
+                squares = {item: squares[item] + off[item] ** 2 / 24 for item in made.items}
         noise = dict(zip(made.items, made.noise(epsilon, 1e-9), strict=True))
         for kind in (MARGIN, SHARE, MEAN, PAIR, COEFFICIENT):
             of = [item for item in made.items if item.kind == kind]

@@ -275,8 +275,9 @@ class Request:
             for name in [name for name in self.responses if name in self.public]:
                 problems.say(f"column {name!r} is to be synthesized and must not be declared public")
             if hidden:
-                rule = "covariates must be declared public (--public): they are released as they are and the guarantee"
-                problems.say(f"{rule} does not cover them; found {shown(hidden)}, not declared so and not synthesized")
+                rule = "covariates must be declared public (--public), since they are released as they are and the "
+                rule += "guarantee does not cover them"
+                problems.say(f"{rule}; found {shown(hidden)}, not declared so and not a column to synthesize")
 
     @property
     def used(self) -> list[str]:
