@@ -62,7 +62,7 @@ def test_no_row_is_told_from_tables(name, delta):
 def test_noise_that_is_too_small_is_found(delta, claim, monkeypatch):
     """A twentieth of the noise: half as much again as was claimed is lost and more, as far as 240 runs can tell.
 
-    That far they often tell and not always, so a fixed seed is part of the test: counts' posterior, which takes the noise
+    Often and not always, so a fixed seed is part of the test: counts' posterior, which takes the noise
     for what was said, hides much of what one row of ten does, the more the less is claimed.
     """
     gaussian, laplace = spending.discrete_gaussian, spending.discrete_laplace_all
