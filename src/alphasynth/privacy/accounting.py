@@ -238,16 +238,15 @@ def epsilon_at(rho: float, delta: float = DELTA) -> float:
     >>> 9 < epsilon_at(2.0) < 12
     True
     """
-    # Of a simpler bound; this one's is near. Not so near 1 that no float lies between.
+    # A simpler bound's; this one's is near. Not so near 1 that no float lies between.
     best = 1 + max(math.sqrt(math.log(1 / delta) / rho), 1e-9)
 
     def bound(number: int) -> float:
         a = 1 + (best - 1) * 8 ** (2 * number / (ORDERS - 1) - 1)
         return rho * a + (math.log(1 / delta) - math.log(a)) / (a - 1) + math.log1p(-1 / a)
 
-    # It falls and then rises; whichever is found is one that is kept.
-    near = min(range(0, ORDERS, APART), key=bound)
-    found = min(bound(number) for number in range(max(near - APART, 0), min(near + APART + 1, ORDERS)))
+    near = min(range(0, ORDERS, APART), key=bound)  # it falls and then rises; any is one that is kept
+    found = min(map(bound, range(max(near - APART, 0), min(near + APART + 1, ORDERS))))
     return max(found, 0.0) * (1 + 1e-12)
 
 
